@@ -25,7 +25,7 @@ File::File(std::string path) : path_(std::move(path)) {
   // O_NONBLOCK: opening a FIFO must not wait for its writer; it has no effect on a regular file.
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) fail_open(path_, errno);
-  struct stat status {};
+  struct stat status{};
   const int result = ::fstat(descriptor_, &status);
   const int error = errno;
   if (result != 0 || !S_ISREG(status.st_mode)) {
@@ -54,10 +54,10 @@ File::~File() {
 void File::read(std::uint64_t offset, std::span<std::byte> out) const {
   std::size_t done = 0;
   while (done < out.size()) {
-    const ssize_t count =
-        ::pread(descriptor_, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+    const ssize_t count = ::pread(descriptor_, out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail<ResourceError>("{}: cannot be read at offset {}: {}", path_, offset + done, std::strerror(errno));
+    if (count < 0)
+      fail<ResourceError>("{}: cannot be read at offset {}: {}", path_, offset + done, std::strerror(errno));
     if (count == 0) {
       fail<InputError>("{}: the file ends at offset {}, expected {} more bytes there", path_, offset + done,
                        out.size() - done);

@@ -30,7 +30,7 @@ namespace headrace {
     return static_cast<std::uint16_t>(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
   }
   if (magnitude >= 0x47800000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // >= 65536, and infinity
-  if (magnitude < 0x33000000u) return sign;                                          // < 2^-25
+  if (magnitude < 0x33000000u) return sign;                                         // < 2^-25
   std::uint32_t rounded = 0;
   if (magnitude < 0x38800000u) {  // subnormal result
     const std::uint32_t exponent = magnitude >> 23;
