@@ -1,0 +1,66 @@
+#include "models/model_builder.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/error.hpp"
+
+namespace headrace::models {
+
+void ConfigReader::refuse(std::string_view name, const std::string& expected, const std::string& found) const {
+  fail<InputError>("{}: {}: expected {}, found {}", file_.file_name(), key(name), expected, found);
+}
+
+std::int64_t ConfigReader::size(std::string_view name) const {
+  const std::uint64_t value = file_.u64(key(name));
+  if (value < 1 || value > (1 << 24)) refuse(name, "a size in [1, 2^24]", std::to_string(value));
+  return static_cast<std::int64_t>(value);
+}
+
+std::int64_t ConfigReader::size(std::string_view name, std::int64_t fallback) const {
+  return file_.has(key(name)) ? size(name) : fallback;
+}
+
+double ConfigReader::positive(std::string_view name) const {
+  const double value = static_cast<double>(file_.f32(key(name)));
+  if (!(value > 0) || !std::isfinite(value)) refuse(name, "a finite number above 0", fmt::format("{}", value));
+  return value;
+}
+
+double ConfigReader::positive(std::string_view name, double fallback) const {
+  return file_.has(key(name)) ? positive(name) : fallback;
+}
+
+ir::ValueId declare_weight(ir::Builder& builder, const formats::Gguf& file, const std::string& name,
+                           const std::vector<std::int64_t>& shape) {
+  const formats::GgufTensor& tensor = file.tensor(name);
+  // A file counts dimensions from the one along a row.
+  std::vector<std::int64_t> found(tensor.dimensions.rbegin(), tensor.dimensions.rend());
+  if (found != shape) {
+    fail<InputError>("{}: tensor {}: expected shape [{}], found [{}]", file.file_name(), name, fmt::join(shape, ", "),
+                     fmt::join(found, ", "));
+  }
+  const ir::Shape dims(shape.begin(), shape.end());
+  return builder.parameter(name, ir::Type::weight(std::string(file.format(tensor).name), dims));
+}
+
+ir::ValueId rope_frequencies(ir::Builder& builder, double theta, double scaling, std::int64_t width) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < width / 2; ++i) {
+    const double frequency = std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(width)) / scaling;
+    values.push_back(static_cast<double>(static_cast<float>(frequency)));
+  }
+  return builder.op("constant", {}, {{"shape", std::vector<std::int64_t>{width / 2}}, {"values", std::move(values)}});
+}
+
+void declare_step_symbols(ir::Program& program, const StepLimits& limits) {
+  program.symbols = {{"T", 1, limits.rows},
+                     {"S", 0, limits.rows},
+                     {"B", 1, limits.sequences},
+                     {"P", 0, std::max<std::int64_t>(limits.context, 1)}};
+}
+
+}  // namespace headrace::models

@@ -1,0 +1,60 @@
+// What the families share: reading a config with bounds, and declaring Weights whose shapes are checked.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "formats/gguf.hpp"
+#include "ir/builder.hpp"
+#include "models/family.hpp"
+
+namespace headrace::models {
+
+/// The keys of one architecture, e.g. "llama.block_count".
+class ConfigReader {
+ public:
+  explicit ConfigReader(const formats::Gguf& file) : file_(file), prefix_(file.string("general.architecture") + ".") {}
+
+  [[nodiscard]] std::string key(std::string_view name) const { return prefix_ + std::string(name); }
+  /// A size in [1, 2^24]. Throws InputError.
+  [[nodiscard]] std::int64_t size(std::string_view name) const;
+  [[nodiscard]] std::int64_t size(std::string_view name, std::int64_t fallback) const;
+  /// A finite number > 0.
+  [[nodiscard]] double positive(std::string_view name) const;
+  [[nodiscard]] double positive(std::string_view name, double fallback) const;
+  /// Throws InputError "FILE: KEY: expected …, found …".
+  [[noreturn]] void refuse(std::string_view name, const std::string& expected, const std::string& found) const;
+  [[nodiscard]] const formats::Gguf& file() const { return file_; }
+
+ private:
+  const formats::Gguf& file_;
+  std::string prefix_;
+};
+
+/// Declares the Weights of a layer function (of any Format) and of the entry (of the file's) alike: a list of the
+/// layer's tensors in order, of which each call binds its own.
+class LayerWeights {
+ public:
+  /// `name` is the tensor's within a layer, "attn_q.weight"; `shape` [N, K] or [N].
+  void add(std::string name, std::vector<std::int64_t> shape) { tensors_.emplace_back(std::move(name), std::move(shape)); }
+  [[nodiscard]] std::span<const std::pair<std::string, std::vector<std::int64_t>>> tensors() const { return tensors_; }
+
+ private:
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> tensors_;
+};
+
+/// Declares the tensor `name` of the file as a parameter of the entry. Throws InputError if the file lacks it or its
+/// shape is another.
+ir::ValueId declare_weight(ir::Builder& builder, const formats::Gguf& file, const std::string& name,
+                           const std::vector<std::int64_t>& shape);
+
+/// Rotary frequencies theta^(-2i/width) / scaling, i in [0, width / 2): a constant f32[width / 2].
+ir::ValueId rope_frequencies(ir::Builder& builder, double theta, double scaling, std::int64_t width);
+
+/// Adds the symbols T, S, B, P of a step.
+void declare_step_symbols(ir::Program& program, const StepLimits& limits);
+
+}  // namespace headrace::models
