@@ -19,8 +19,8 @@ namespace headrace::formats {
 struct Format {
   enum class Kind { floating, grouped };
 
-  std::string_view name;         ///< as in the design: "q4_1", "bf16"
-  std::uint32_t gguf_type = 0;   ///< type id of a tensor in a GGUF file
+  std::string_view name;        ///< as in the design: "q4_1", "bf16"
+  std::uint32_t gguf_type = 0;  ///< type id of a tensor in a GGUF file
   Kind kind = Kind::floating;
   std::int64_t block_elements = 1;  ///< elements of the smallest unit of the file's bytes
   std::int64_t block_bytes = 4;     ///< its size
