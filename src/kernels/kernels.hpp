@@ -29,10 +29,10 @@ LinearNumerics linear_numerics(const Layout& layout, TokenClass token_class, Isa
 
 /// Elements that share a scale in the encoding "a8".
 inline constexpr std::int64_t a8_block = 32;
-/// One encoded row of K elements (K a multiple of 32): int8 codes[K], f32 scales[K / 32], i32 sums[K / 32] of the codes,
-/// f32 scaled_sums[K / 32] = f32(sum) * scale. Rows start at multiples of 64 bytes.
+/// One encoded row of K elements (K a multiple of 32): int8 codes[K], f32 scales[K / 32], i32 sums[K / 32] of the
+/// codes, f32 scaled_sums[K / 32] = f32(sum) * scale. Rows start at multiples of 64 bytes.
 struct A8Row {
-  std::int64_t scales;       ///< byte offsets in the row
+  std::int64_t scales;  ///< byte offsets in the row
   std::int64_t sums;
   std::int64_t scaled_sums;
   std::int64_t bytes;  ///< of the row, rounded up to 64: the smallest row stride
@@ -48,10 +48,10 @@ struct A8Row {
 /// out[t, n] = sum over k of rows[t, k] * W[n, k]. Work items: panels of 16 outputs; any split gives the same bits.
 struct LinearArgs {
   Layout layout;
-  std::int64_t outputs = 0;           ///< N
-  std::int64_t inputs = 0;            ///< K; a multiple of 32 for grouped Layouts
-  const std::byte* packed = nullptr;  ///< panel p at packed + p * layout.panel_bytes(inputs); 64-byte aligned
-  std::int64_t rows = 0;              ///< T
+  std::int64_t outputs = 0;                ///< N
+  std::int64_t inputs = 0;                 ///< K; a multiple of 32 for grouped Layouts
+  const std::byte* packed = nullptr;       ///< panel p at packed + p * layout.panel_bytes(inputs); 64-byte aligned
+  std::int64_t rows = 0;                   ///< T
   const std::byte* activations = nullptr;  ///< a8 rows (grouped, 64-byte aligned) or f32 rows (floating)
   std::int64_t activation_stride = 0;      ///< bytes
   float* out = nullptr;
@@ -76,8 +76,8 @@ struct RopeArgs {
   std::int64_t table_stride = 0;
 };
 
-/// Fills `table` [2 * pairs]: cos and sin of position * frequencies[i] (times `magnitude`), computed in double: shared by
-/// all ISAs.
+/// Fills `table` [2 * pairs]: cos and sin of position * frequencies[i] (times `magnitude`), computed in double: shared
+/// by all ISAs.
 void rope_table(std::int64_t position, const float* frequencies, std::int64_t pairs, float magnitude,
                 float* table) noexcept;
 
@@ -90,9 +90,9 @@ inline constexpr std::int64_t attention_span = 512;
 /// Rows of one sequence that share loads in one tile, at most.
 inline constexpr std::int64_t attention_tile_rows = 16;
 
-/// E that the kernels compute: a multiple of 8 from 8 to 256.
+/// E that the kernels compute: a multiple of 8 from 16 to 256.
 [[nodiscard]] constexpr bool attention_supports(std::int64_t head_width) noexcept {
-  return head_width >= 8 && head_width <= 256 && head_width % 8 == 0;
+  return head_width >= 16 && head_width <= 256 && head_width % 8 == 0;
 }
 /// Bytes of one layer's K (or V) in a page, f16: K per kv head [64 / 16][E][16], V per kv head [64][E].
 [[nodiscard]] constexpr std::int64_t kv_page_bytes(std::int64_t kv_heads, std::int64_t head_width) noexcept {
@@ -132,8 +132,8 @@ struct AttentionArgs {
 [[nodiscard]] constexpr std::int64_t attention_partial_floats(std::int64_t head_width) noexcept {
   return (head_width + 2 + 15) / 16 * 16;
 }
-/// Cuts rows into tiles: runs of rows with the same page table and ascending positions, at most attention_tile_rows
-/// each. Returns the number of tiles written (<= rows).
+/// Cuts rows into tiles: runs of rows with the same page table (rows of a sequence stand in ascending order of
+/// position), at most attention_tile_rows each. Returns the number of tiles written (<= rows).
 std::int64_t attention_tiles(const std::byte* const* const* pages, std::int64_t rows, AttentionTile* tiles) noexcept;
 
 /// Writes rows' K and V as State encodes them (f16, to nearest even).
@@ -160,8 +160,8 @@ struct KernelTable {
   LinearFunction (*find_linear)(const Layout& layout, LinearNumerics numerics) noexcept;
 
   /// in [rows][K] f32 -> a8 rows; K a multiple of 32; out_stride in bytes, a multiple of 64.
-  void (*encode_a8)(const float* in, std::int64_t in_stride, std::byte* out, std::int64_t out_stride, std::int64_t inputs,
-                    std::int64_t rows) noexcept;
+  void (*encode_a8)(const float* in, std::int64_t in_stride, std::byte* out, std::int64_t out_stride,
+                    std::int64_t inputs, std::int64_t rows) noexcept;
 
   /// out [rows][K] = rows `ids` (each in [0, N)) of a packed Weight, bit for bit as the Format decodes them.
   void (*gather_rows)(const Layout& layout, const std::byte* packed, std::int64_t inputs, const std::int32_t* ids,
