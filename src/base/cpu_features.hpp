@@ -7,7 +7,7 @@ namespace headrace {
 
 /// Each is true only if the instructions exist and the system saves the registers that they use (XCR0).
 struct CpuFeatures {
-  bool avx2 = false;  ///< with FMA and F16C
+  bool avx2 = false;    ///< with FMA and F16C
   bool avx512 = false;  ///< F, BW, VL, DQ
   bool avx512_vnni = false;
   bool avx512_vbmi = false;

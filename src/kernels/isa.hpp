@@ -1,0 +1,38 @@
+// What the kernel sources of one instruction set give to its table; included after kernels.hpp, in each build of them.
+#pragma once
+
+#include "kernels/kernels.hpp"
+#include "kernels/simd.hpp"
+
+namespace headrace::kernels::HEADRACE_ISA {
+
+// linear_floating.cpp, linear_grouped.cpp (or the instruction set's own)
+LinearFunction find_linear_floating(const Layout& layout) noexcept;
+LinearFunction find_linear_grouped(const Layout& layout) noexcept;
+
+// rows.cpp
+void encode_a8(const float* in, Size in_stride, std::byte* out, Size out_stride, Size inputs, Size rows) noexcept;
+void gather_rows(const Layout& layout, const std::byte* packed, Size inputs, const std::int32_t* ids, Size rows,
+                 float* out, Size out_stride) noexcept;
+void rms_norm(const float* x, Size x_stride, const float* weight, float epsilon, float* y, Size y_stride, Size width,
+              Size rows) noexcept;
+void rope(const RopeArgs& args, Size first_row, Size last_row) noexcept;
+void kv_append(const KvAppendArgs& args, Size first_row, Size last_row) noexcept;
+
+// elementwise.cpp
+void add_rows(const float* a, const float* b, float* y, Size n) noexcept;
+void multiply_rows(const float* a, const float* b, float* y, Size n) noexcept;
+void scale_rows(const float* a, float s, float* y, Size n) noexcept;
+void exp_rows(const float* a, float* y, Size n) noexcept;
+void silu_rows(const float* a, float* y, Size n) noexcept;
+void silu_multiply_rows(const float* gate, const float* up, float* y, Size n) noexcept;
+
+// attention.cpp
+void attention(const AttentionArgs& args, Size first_item, Size last_item) noexcept;
+void attention_partial(const AttentionArgs& args, Size first_item, Size last_item) noexcept;
+void attention_combine(const AttentionArgs& args, Size first_item, Size last_item) noexcept;
+
+// table.cpp
+extern const KernelTable table;
+
+}  // namespace headrace::kernels::HEADRACE_ISA

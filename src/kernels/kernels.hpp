@@ -1,0 +1,202 @@
+// The interface of the fast code: one table of functions per instruction set, chosen once above the hot loop.
+// docs/numerics.md says what each computes, bit for bit; every kernel is noexcept and allocates nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "kernels/layout.hpp"
+
+namespace headrace::kernels {
+
+enum class Isa : std::uint8_t { portable, avx2, avx512 };
+std::string_view isa_name(Isa isa) noexcept;
+
+/// The class of a row's token; it selects the arithmetic of the row.
+enum class TokenClass : std::uint8_t { prompt, generated };
+
+/// How a linear computes; kernels of equal id give equal bits. docs/numerics.md defines each.
+enum class LinearNumerics : std::uint8_t {
+  two_chains,  ///< f32 activations, weights widened, two f32 FMA chains (even k, odd k)
+  a8_group32,  ///< int8 activations in blocks of 32, exact int32 sums, one ordered f32 FMA chain
+};
+/// The id table: today the prompt class uses the generated class's ids on every ISA.
+LinearNumerics linear_numerics(const Layout& layout, TokenClass token_class, Isa isa) noexcept;
+
+// ---- encoded activations -------------------------------------------------------------------------------------------
+
+/// Elements that share a scale in the encoding "a8".
+inline constexpr std::int64_t a8_block = 32;
+/// One encoded row of K elements (K a multiple of 32): int8 codes[K], f32 scales[K / 32], i32 sums[K / 32] of the
+/// codes, f32 scaled_sums[K / 32] = f32(sum) * scale. Rows start at multiples of 64 bytes.
+struct A8Row {
+  std::int64_t scales;  ///< byte offsets in the row
+  std::int64_t sums;
+  std::int64_t scaled_sums;
+  std::int64_t bytes;  ///< of the row, rounded up to 64: the smallest row stride
+};
+[[nodiscard]] constexpr A8Row a8_row(std::int64_t inputs) noexcept {
+  const std::int64_t blocks = inputs / a8_block;
+  return {inputs, inputs + 4 * blocks, inputs + 8 * blocks, (inputs + 12 * blocks + 63) / 64 * 64};
+}
+[[nodiscard]] constexpr std::int64_t a8_row_bytes(std::int64_t inputs) noexcept { return a8_row(inputs).bytes; }
+
+// ---- linear --------------------------------------------------------------------------------------------------------
+
+/// out[t, n] = sum over k of rows[t, k] * W[n, k]. Work items: panels of 16 outputs; any split gives the same bits.
+struct LinearArgs {
+  Layout layout;
+  std::int64_t outputs = 0;                ///< N
+  std::int64_t inputs = 0;                 ///< K; a multiple of 32 for grouped Layouts
+  const std::byte* packed = nullptr;       ///< panel p at packed + p * layout.panel_bytes(inputs); 64-byte aligned
+  std::int64_t rows = 0;                   ///< T
+  const std::byte* activations = nullptr;  ///< a8 rows (grouped, 64-byte aligned) or f32 rows (floating)
+  std::int64_t activation_stride = 0;      ///< bytes
+  float* out = nullptr;
+  std::int64_t out_stride = 0;  ///< elements
+};
+using LinearFunction = void (*)(const LinearArgs& args, std::int64_t first_panel, std::int64_t last_panel) noexcept;
+
+// ---- rows ----------------------------------------------------------------------------------------------------------
+
+enum class RopePairing : std::uint8_t { adjacent, halves };
+
+struct RopeArgs {
+  std::int64_t heads = 0;
+  std::int64_t head_width = 0;  ///< E
+  std::int64_t rotated = 0;     ///< even, <= E: the first elements of a head, which are rotated; the rest is copied
+  RopePairing pairing = RopePairing::halves;
+  const float* in = nullptr;  ///< [rows][heads][E]; may equal out
+  std::int64_t in_stride = 0;
+  float* out = nullptr;
+  std::int64_t out_stride = 0;
+  const float* table = nullptr;  ///< [rows][rotated]: rotated / 2 cosines, then as many sines (rope_table)
+  std::int64_t table_stride = 0;
+};
+
+/// Fills `table` [2 * pairs]: cos and sin of position * frequencies[i] (times `magnitude`), computed in double: shared
+/// by all ISAs.
+void rope_table(std::int64_t position, const float* frequencies, std::int64_t pairs, float magnitude,
+                float* table) noexcept;
+
+// ---- attention -----------------------------------------------------------------------------------------------------
+
+/// Positions of a KV page.
+inline constexpr std::int64_t page_positions = 64;
+/// Positions of a logical span: where the sums of attention are cut.
+inline constexpr std::int64_t attention_span = 512;
+/// Rows of one sequence that share loads in one tile, at most.
+inline constexpr std::int64_t attention_tile_rows = 16;
+
+/// E that the kernels compute: a multiple of 8 from 16 to 256.
+[[nodiscard]] constexpr bool attention_supports(std::int64_t head_width) noexcept {
+  return head_width >= 16 && head_width <= 256 && head_width % 8 == 0;
+}
+/// Bytes of one layer's K (or V) in a page, f16: K per kv head [64 / 16][E][16], V per kv head [64][E].
+[[nodiscard]] constexpr std::int64_t kv_page_bytes(std::int64_t kv_heads, std::int64_t head_width) noexcept {
+  return kv_heads * page_positions * head_width * 2;
+}
+
+/// Consecutive rows of a step that belong to one sequence.
+struct AttentionTile {
+  std::int64_t first_row = 0;
+  std::int64_t rows = 0;  ///< <= attention_tile_rows
+};
+
+/// Causal attention of rows over their own sequences: row t reads positions 0 .. positions[t], which are all written.
+struct AttentionArgs {
+  std::int64_t heads = 0;     ///< H, a multiple of kv_heads
+  std::int64_t kv_heads = 0;  ///< K
+  std::int64_t head_width = 0;
+  float scale = 1;
+  const float* q = nullptr;  ///< [rows][H][E]
+  std::int64_t q_stride = 0;
+  float* out = nullptr;  ///< [rows][H][E]
+  std::int64_t out_stride = 0;
+  const std::byte* const* const* pages = nullptr;  ///< [rows]: the page bases of the row's sequence, 64-byte aligned
+  const std::int64_t* positions = nullptr;         ///< [rows]
+  std::int64_t k_offset = 0;                       ///< bytes of this layer's K and V in a page, multiples of 64
+  std::int64_t v_offset = 0;
+  const AttentionTile* tiles = nullptr;  ///< whole form: item i is tile i / K, kv head i % K
+  float* partials = nullptr;             ///< partial form: [rows][H][max_spans][attention_partial_floats(E)]
+  std::int64_t max_spans = 0;
+};
+
+/// Spans of a row at `position`.
+[[nodiscard]] constexpr std::int64_t attention_spans(std::int64_t position) noexcept {
+  return position / attention_span + 1;
+}
+/// Floats of one (row, head, span) in `partials`: o[E], m, l, rounded up to 16.
+[[nodiscard]] constexpr std::int64_t attention_partial_floats(std::int64_t head_width) noexcept {
+  return (head_width + 2 + 15) / 16 * 16;
+}
+/// Cuts rows into tiles: runs of rows with the same page table (rows of a sequence stand in ascending order of
+/// position), at most attention_tile_rows each. Returns the number of tiles written (<= rows).
+std::int64_t attention_tiles(const std::byte* const* const* pages, std::int64_t rows, AttentionTile* tiles) noexcept;
+
+/// Writes rows' K and V as State encodes them (f16, to nearest even).
+struct KvAppendArgs {
+  std::int64_t kv_heads = 0;
+  std::int64_t head_width = 0;
+  const float* k = nullptr;  ///< [rows][K][E]
+  std::int64_t k_stride = 0;
+  const float* v = nullptr;  ///< [rows][K][E]
+  std::int64_t v_stride = 0;
+  std::byte* const* pages = nullptr;        ///< [rows]: the base of the page that holds the row's position
+  const std::int64_t* positions = nullptr;  ///< [rows]
+  std::int64_t k_offset = 0;
+  std::int64_t v_offset = 0;
+};
+
+// ---- the table -----------------------------------------------------------------------------------------------------
+
+/// Strides are in elements unless they say bytes; `rows` ranges are what threads split.
+struct KernelTable {
+  Isa isa;
+
+  /// The function for a Layout and numerics, or nullptr where there is none.
+  LinearFunction (*find_linear)(const Layout& layout, LinearNumerics numerics) noexcept;
+
+  /// in [rows][K] f32 -> a8 rows; K a multiple of 32; out_stride in bytes, a multiple of 64.
+  void (*encode_a8)(const float* in, std::int64_t in_stride, std::byte* out, std::int64_t out_stride,
+                    std::int64_t inputs, std::int64_t rows) noexcept;
+
+  /// out [rows][K] = rows `ids` (each in [0, N)) of a packed Weight, bit for bit as the Format decodes them.
+  void (*gather_rows)(const Layout& layout, const std::byte* packed, std::int64_t inputs, const std::int32_t* ids,
+                      std::int64_t rows, float* out, std::int64_t out_stride) noexcept;
+
+  /// y = x / sqrt(mean(x^2) + eps) * weight, per row of D.
+  void (*rms_norm)(const float* x, std::int64_t x_stride, const float* weight, float epsilon, float* y,
+                   std::int64_t y_stride, std::int64_t width, std::int64_t rows) noexcept;
+
+  void (*rope)(const RopeArgs& args, std::int64_t first_row, std::int64_t last_row) noexcept;
+
+  void (*kv_append)(const KvAppendArgs& args, std::int64_t first_row, std::int64_t last_row) noexcept;
+
+  /// Whole form: items [first, last) of tiles * K. Uses at most 192 KiB of stack.
+  void (*attention)(const AttentionArgs& args, std::int64_t first_item, std::int64_t last_item) noexcept;
+  /// Partial form, for few rows over long pasts: items are (row, kv head, span), span fastest with max_spans a row and
+  /// head (spans that a row has not are passed over); then combine items are (row, kv head). Same bits as whole.
+  void (*attention_partial)(const AttentionArgs& args, std::int64_t first_item, std::int64_t last_item) noexcept;
+  void (*attention_combine)(const AttentionArgs& args, std::int64_t first_item, std::int64_t last_item) noexcept;
+
+  // Elementwise over n elements; outputs may equal inputs.
+  void (*add)(const float* a, const float* b, float* y, std::int64_t n) noexcept;
+  void (*multiply)(const float* a, const float* b, float* y, std::int64_t n) noexcept;
+  void (*scale)(const float* a, float s, float* y, std::int64_t n) noexcept;
+  void (*exp)(const float* a, float* y, std::int64_t n) noexcept;
+  void (*silu)(const float* a, float* y, std::int64_t n) noexcept;
+  void (*silu_multiply)(const float* gate, const float* up, float* y, std::int64_t n) noexcept;  ///< silu(gate) * up
+};
+
+/// The table of an ISA. Throws InternalError if the ISA is not among available_isas().
+const KernelTable& kernel_table(Isa isa);
+
+/// ISAs that this build has and this machine can run, portable first and fastest last.
+std::vector<Isa> available_isas();
+/// All ISAs that Headrace knows, for tests that name the absent ones.
+std::vector<Isa> known_isas();
+
+}  // namespace headrace::kernels

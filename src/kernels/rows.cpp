@@ -1,0 +1,212 @@
+// Kernels that work row by row: encoding of activations, gather, rms_norm, rope, the append to KV pages.
+// Limit of all: memory bytes read and written.
+#include "kernels/isa.hpp"
+
+namespace headrace::kernels::HEADRACE_ISA {
+namespace {
+
+/// Below this an encode's 127 / amax would overflow; such a block counts as zeros.
+constexpr float smallest_amax = 0x1p-120f;
+
+inline float lane_f16(const std::byte* halves, Size lane) {
+  alignas(64) float values[16];
+  store(values, load_f16(halves));
+  return values[lane];
+}
+
+/// One output of a floating panel, all k.
+void gather_floating(const Layout& layout, const std::byte* panel, Size output, Size inputs, float* out) {
+  if (layout.codes == Layout::Codes::f32) {
+    for (Size k = 0; k < inputs; ++k) memcpy(out + k, panel + 4 * (k * 16 + output), 4);
+    return;
+  }
+  if (layout.codes == Layout::Codes::bf16) {
+    for (Size k = 0; k < inputs; ++k) {
+      std::uint16_t half = 0;
+      memcpy(&half, panel + 2 * ((k / 2 * 16 + output) * 2 + k % 2), 2);
+      const std::uint32_t wide = static_cast<std::uint32_t>(half) << 16;
+      memcpy(out + k, &wide, 4);
+    }
+    return;
+  }
+  std::uint16_t halves[16] = {};
+  for (Size k = 0; k < inputs; k += 16) {
+    const Size count = smaller(16, inputs - k);
+    for (Size i = 0; i < count; ++i) memcpy(&halves[i], panel + 2 * ((k + i) * 16 + output), 2);
+    std::byte bytes[32];
+    memcpy(bytes, halves, 32);
+    store_partial(out + k, load_f16(bytes), count);
+  }
+}
+
+/// One output of a grouped panel: the product is rounded before the minimum is added, as Format::decode does.
+void gather_grouped(const Layout& layout, const std::byte* panel, Size output, Size inputs, float* out) {
+  const Size groups = inputs / 32;
+  const Size code_bytes = layout.codes == Layout::Codes::byte ? 512 : layout.codes == Layout::Codes::nibble ? 256 : 320;
+  const Size scale_bytes = (layout.scales_are_f16 ? 32 : 64) * (layout.has_minimum ? 2 : 1);
+  const std::byte* scales = panel + groups * code_bytes;
+  for (Size g = 0; g < groups; ++g, panel += code_bytes, scales += scale_bytes) {
+    float scale = 0;
+    float minimum = 0;
+    if (layout.scales_are_f16) {
+      scale = lane_f16(scales, output);
+      if (layout.has_minimum) minimum = lane_f16(scales + 32, output);
+    } else {
+      memcpy(&scale, scales + 4 * output, 4);
+      if (layout.has_minimum) memcpy(&minimum, scales + 64 + 4 * output, 4);
+    }
+    for (Size k = 0; k < 32; ++k) {
+      const Size line = k / 4;
+      const Size column = 4 * output + k % 4;
+      unsigned code = 0;
+      if (layout.codes == Layout::Codes::byte) {
+        code = static_cast<unsigned>(panel[64 * line + column]);
+      } else {
+        code = (static_cast<unsigned>(panel[64 * (line / 2) + column]) >> (4 * (line % 2))) & 0xfu;
+        if (layout.codes == Layout::Codes::nibble_bit) {
+          code |= ((static_cast<unsigned>(panel[256 + 8 * line + column / 8]) >> (column % 8)) & 1u) << 4;
+        }
+      }
+      float value = scale * static_cast<float>(static_cast<int>(code) - layout.code_offset);
+      if (layout.has_minimum) value += minimum;
+      out[32 * g + k] = value;
+    }
+  }
+}
+
+}  // namespace
+
+void encode_a8(const float* in, Size in_stride, std::byte* out, Size out_stride, Size inputs, Size rows) noexcept {
+  const A8Row layout = a8_row(inputs);
+  const Vec magic = set1(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer, ties to even
+  for (Size row = 0; row < rows; ++row) {
+    const float* x = in + row * in_stride;
+    std::byte* y = out + row * out_stride;
+    for (Size b = 0; b < inputs / a8_block; ++b) {
+      const Vec low = load(x + 32 * b);
+      const Vec high = load(x + 32 * b + 16);
+      // As integers, magnitudes order like numbers, with infinity and then NaN above all.
+      const std::int32_t largest = reduce_max(max_int(absolute_bits(low), absolute_bits(high)));
+      float amax = 0;
+      memcpy(&amax, &largest, 4);
+      float scale = 0;
+      float inverse = 0;
+      if (largest >= 0x7f800000) {
+        scale = __builtin_nanf("");  // a block with NaN or infinity: its readers give NaN
+      } else if (amax >= smallest_amax) {
+        scale = amax / 127.0f;
+        inverse = 127.0f / amax;
+      }
+      std::int32_t sum = 0;
+      std::byte* codes = y + 32 * b;
+      if (inverse == 0) {
+        memset(codes, 0, 32);
+      } else {
+        const Int code_low = sub(bits(add(mul(low, set1(inverse)), magic)), bits(magic));
+        const Int code_high = sub(bits(add(mul(high, set1(inverse)), magic)), bits(magic));
+        store_i8(codes, code_low);
+        store_i8(codes + 16, code_high);
+        sum = reduce_sum(add(code_low, code_high));
+      }
+      const float scaled_sum = static_cast<float>(sum) * scale;
+      memcpy(y + layout.scales + 4 * b, &scale, 4);
+      memcpy(y + layout.sums + 4 * b, &sum, 4);
+      memcpy(y + layout.scaled_sums + 4 * b, &scaled_sum, 4);
+    }
+  }
+}
+
+void gather_rows(const Layout& layout, const std::byte* packed, Size inputs, const std::int32_t* ids, Size rows,
+                 float* out, Size out_stride) noexcept {
+  const Size panel_bytes = layout.panel_bytes(inputs);
+  for (Size row = 0; row < rows; ++row) {
+    const std::byte* panel = packed + ids[row] / panel_outputs * panel_bytes;
+    const Size output = ids[row] % panel_outputs;
+    float* y = out + row * out_stride;
+    if (layout.grouped()) {
+      gather_grouped(layout, panel, output, inputs, y);
+    } else {
+      gather_floating(layout, panel, output, inputs, y);
+    }
+  }
+}
+
+void rms_norm(const float* x, Size x_stride, const float* weight, float epsilon, float* y, Size y_stride, Size width,
+              Size rows) noexcept {
+  for (Size row = 0; row < rows; ++row) {
+    const float* in = x + row * x_stride;
+    float* out = y + row * y_stride;
+    Vec squares = zero();
+    Size i = 0;
+    for (; i + 16 <= width; i += 16) squares = fma(load(in + i), load(in + i), squares);
+    if (i < width) {
+      const Vec tail = load_partial(in + i, width - i);
+      squares = fma(tail, tail, squares);
+    }
+    const float mean = tree_sum(squares) / static_cast<float>(width);
+    const Vec r = set1(1.0f / __builtin_sqrtf(mean + epsilon));
+    for (i = 0; i + 16 <= width; i += 16) store(out + i, mul(mul(load(in + i), r), load(weight + i)));
+    if (i < width) {
+      const Vec tail = mul(mul(load_partial(in + i, width - i), r), load_partial(weight + i, width - i));
+      store_partial(out + i, tail, width - i);
+    }
+  }
+}
+
+void rope(const RopeArgs& args, Size first_row, Size last_row) noexcept {
+  const Size pairs = args.rotated / 2;
+  for (Size row = first_row; row < last_row; ++row) {
+    const float* cosines = args.table + row * args.table_stride;
+    const float* sines = cosines + pairs;
+    for (Size head = 0; head < args.heads; ++head) {
+      const float* in = args.in + row * args.in_stride + head * args.head_width;
+      float* out = args.out + row * args.out_stride + head * args.head_width;
+      if (args.pairing == RopePairing::halves) {
+        for (Size i = 0; i < pairs; i += 16) {
+          const Size count = smaller(16, pairs - i);
+          const Vec c = load_partial(cosines + i, count);
+          const Vec s = load_partial(sines + i, count);
+          const Vec x0 = load_partial(in + i, count);
+          const Vec x1 = load_partial(in + pairs + i, count);
+          store_partial(out + i, fma(x0, c, sub(set1(-0.0f), mul(x1, s))), count);
+          store_partial(out + pairs + i, fma(x1, c, mul(x0, s)), count);
+        }
+      } else {
+        for (Size i = 0; i < pairs; ++i) {
+          const float x0 = in[2 * i];
+          const float x1 = in[2 * i + 1];
+          out[2 * i] = fma_scalar(x0, cosines[i], -(x1 * sines[i]));
+          out[2 * i + 1] = fma_scalar(x1, cosines[i], x0 * sines[i]);
+        }
+      }
+      if (in != out) {
+        for (Size i = args.rotated; i < args.head_width; ++i) out[i] = in[i];
+      }
+    }
+  }
+}
+
+void kv_append(const KvAppendArgs& args, Size first_row, Size last_row) noexcept {
+  const Size width = args.head_width;
+  const Size head_bytes = page_positions * width * 2;
+  for (Size row = first_row; row < last_row; ++row) {
+    const Size slot = args.positions[row] % page_positions;
+    for (Size head = 0; head < args.kv_heads; ++head) {
+      const float* k = args.k + row * args.k_stride + head * width;
+      const float* v = args.v + row * args.v_stride + head * width;
+      // K: [slot / 16][E][16]; V: [slot][E].
+      std::byte* k_out = args.pages[row] + args.k_offset + head * head_bytes + slot / 16 * (width * 32) + slot % 16 * 2;
+      std::byte* v_out = args.pages[row] + args.v_offset + head * head_bytes + slot * width * 2;
+      for (Size e = 0; e < width; e += 16) {
+        const Size count = smaller(16, width - e);
+        std::byte halves[32];
+        store_f16(halves, load_partial(k + e, count));
+        for (Size i = 0; i < count; ++i) memcpy(k_out + (e + i) * 32, halves + 2 * i, 2);
+        store_f16(halves, load_partial(v + e, count));
+        memcpy(v_out + 2 * e, halves, static_cast<std::size_t>(2 * count));
+      }
+    }
+  }
+}
+
+}  // namespace headrace::kernels::HEADRACE_ISA

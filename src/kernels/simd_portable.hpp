@@ -1,0 +1,138 @@
+// 16 lanes in plain C++: right on every CPU, and the == oracle of the other instruction sets.
+#pragma once
+
+#include "base/half.hpp"
+
+namespace headrace::kernels::HEADRACE_ISA {
+
+struct Vec {
+  float lane[16];
+};
+struct Int {
+  std::int32_t lane[16];
+};
+
+// Register tiles that suit the instruction set.
+inline constexpr int score_queries = 4;   ///< query rows that share a load of K
+inline constexpr int output_queries = 4;  ///< query rows that share a load of V
+inline constexpr int output_vectors = 2;  ///< vectors of V's width at a time
+inline constexpr int float_rows = 4;      ///< rows that share a load of a floating Weight
+
+#define HEADRACE_LANES(expression)                       \
+  Vec y;                                                 \
+  for (int l = 0; l < 16; ++l) y.lane[l] = (expression); \
+  return y
+#define HEADRACE_INT_LANES(expression)                   \
+  Int y;                                                 \
+  for (int l = 0; l < 16; ++l) y.lane[l] = (expression); \
+  return y
+
+inline Vec set1(float x) { HEADRACE_LANES(x); }
+inline Vec zero() { return set1(0.0f); }
+inline Vec load(const float* p) { HEADRACE_LANES(p[l]); }
+inline Vec load_partial(const float* p, std::int64_t n) { HEADRACE_LANES(l < n ? p[l] : 0.0f); }
+inline void store(float* p, Vec v) {
+  for (int l = 0; l < 16; ++l) p[l] = v.lane[l];
+}
+inline void store_partial(float* p, Vec v, std::int64_t n) {
+  for (int l = 0; l < 16 && l < n; ++l) p[l] = v.lane[l];
+}
+inline Vec add(Vec a, Vec b) { HEADRACE_LANES(a.lane[l] + b.lane[l]); }
+inline Vec sub(Vec a, Vec b) { HEADRACE_LANES(a.lane[l] - b.lane[l]); }
+inline Vec mul(Vec a, Vec b) { HEADRACE_LANES(a.lane[l] * b.lane[l]); }
+inline Vec div(Vec a, Vec b) { HEADRACE_LANES(a.lane[l] / b.lane[l]); }
+inline Vec fma(Vec a, Vec b, Vec c) { HEADRACE_LANES(__builtin_fmaf(a.lane[l], b.lane[l], c.lane[l])); }
+/// a > b ? a : b, so b where either is NaN, as maxps does; min likewise.
+inline Vec max(Vec a, Vec b) { HEADRACE_LANES(a.lane[l] > b.lane[l] ? a.lane[l] : b.lane[l]); }
+inline Vec min(Vec a, Vec b) { HEADRACE_LANES(a.lane[l] < b.lane[l] ? a.lane[l] : b.lane[l]); }
+
+/// 16 f16 or bf16, widened exactly.
+inline Vec load_f16(const std::byte* p) {
+  std::uint16_t half[16];
+  memcpy(half, p, 32);
+  HEADRACE_LANES(f16_to_f32(half[l]));
+}
+inline void store_f16(std::byte* p, Vec v) {
+  std::uint16_t half[16];
+  for (int l = 0; l < 16; ++l) half[l] = f32_to_f16(v.lane[l]);
+  memcpy(p, half, 32);
+}
+/// Pairs [16][2] of bf16: the first or the second of each pair.
+inline Vec load_bf16_even(const std::byte* p) {
+  std::uint32_t pair[16];
+  memcpy(pair, p, 64);
+  HEADRACE_LANES(__builtin_bit_cast(float, pair[l] << 16));
+}
+inline Vec load_bf16_odd(const std::byte* p) {
+  std::uint32_t pair[16];
+  memcpy(pair, p, 64);
+  HEADRACE_LANES(__builtin_bit_cast(float, pair[l] & 0xffff0000u));
+}
+
+inline Int set1_int(std::int32_t x) { HEADRACE_INT_LANES(x); }
+inline Int bits(Vec v) { HEADRACE_INT_LANES(__builtin_bit_cast(std::int32_t, v.lane[l])); }
+inline Vec from_bits(Int v) { HEADRACE_LANES(__builtin_bit_cast(float, v.lane[l])); }
+inline Vec to_float(Int v) { HEADRACE_LANES(static_cast<float>(v.lane[l])); }
+inline std::uint32_t wrap(std::int32_t x) { return static_cast<std::uint32_t>(x); }
+inline Int add(Int a, Int b) { HEADRACE_INT_LANES(static_cast<std::int32_t>(wrap(a.lane[l]) + wrap(b.lane[l]))); }
+inline Int sub(Int a, Int b) { HEADRACE_INT_LANES(static_cast<std::int32_t>(wrap(a.lane[l]) - wrap(b.lane[l]))); }
+inline Int shift_right_1(Int a) { HEADRACE_INT_LANES(a.lane[l] >> 1); }
+inline Int shift_left_23(Int a) { HEADRACE_INT_LANES(static_cast<std::int32_t>(wrap(a.lane[l]) << 23)); }
+inline Int absolute_bits(Vec v) { HEADRACE_INT_LANES(__builtin_bit_cast(std::int32_t, v.lane[l]) & 0x7fffffff); }
+inline Int max_int(Int a, Int b) { HEADRACE_INT_LANES(a.lane[l] > b.lane[l] ? a.lane[l] : b.lane[l]); }
+inline std::int32_t reduce_max(Int v) {
+  std::int32_t largest = v.lane[0];
+  for (int l = 1; l < 16; ++l) largest = v.lane[l] > largest ? v.lane[l] : largest;
+  return largest;
+}
+inline std::int32_t reduce_sum(Int v) {
+  std::int32_t sum = 0;
+  for (int l = 0; l < 16; ++l) sum += v.lane[l];
+  return sum;
+}
+/// The lanes, each in [-128, 127], as 16 bytes.
+inline void store_i8(std::byte* p, Int v) {
+  for (int l = 0; l < 16; ++l) p[l] = static_cast<std::byte>(v.lane[l] & 0xff);
+}
+
+#undef HEADRACE_LANES
+#undef HEADRACE_INT_LANES
+
+// ---- codes of a group of 32: 8 lines of 16 outputs x 4 k -----------------------------------------------------------
+
+struct Lines {
+  std::uint8_t code[8][64];
+};
+
+inline void unpack_nibbles(const std::byte* p, Lines& lines) {
+  for (int l = 0; l < 4; ++l) {
+    for (int i = 0; i < 64; ++i) {
+      const auto both = static_cast<std::uint8_t>(p[64 * l + i]);
+      lines.code[2 * l][i] = both & 0xf;
+      lines.code[2 * l + 1][i] = both >> 4;
+    }
+  }
+}
+inline void add_fifth_bits(const std::byte* masks, Lines& lines) {
+  for (int j = 0; j < 8; ++j) {
+    for (int i = 0; i < 64; ++i) {
+      const auto bit = (static_cast<unsigned>(masks[8 * j + i / 8]) >> (i % 8)) & 1u;
+      lines.code[j][i] = static_cast<std::uint8_t>(lines.code[j][i] | bit << 4);
+    }
+  }
+}
+inline void copy_bytes(const std::byte* p, Lines& lines) { memcpy(lines.code, p, 512); }
+
+/// start + sum over k of code * activation, exactly, for 16 outputs. code_bits says how large the codes may be.
+template <int code_bits>
+inline Int dot(const Lines& lines, const std::int8_t* activations, std::int32_t start) {
+  Int sum = set1_int(start);
+  for (int j = 0; j < 8; ++j) {
+    for (int o = 0; o < 16; ++o) {
+      for (int i = 0; i < 4; ++i) sum.lane[o] += lines.code[j][4 * o + i] * activations[4 * j + i];
+    }
+  }
+  return sum;
+}
+
+}  // namespace headrace::kernels::HEADRACE_ISA
