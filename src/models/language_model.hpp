@@ -1,0 +1,58 @@
+// A language model as people name it: its file, tokenizer, chat template, Program and Engine together.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/context.hpp"
+#include "base/file.hpp"
+#include "formats/gguf.hpp"
+#include "models/family.hpp"
+#include "run/engine.hpp"
+#include "text/chat_template.hpp"
+#include "text/tokenizer.hpp"
+
+namespace headrace::models {
+
+/// Where the models that have names lie: HEADRACE_CACHE, or XDG_CACHE_HOME/headrace, or HOME/.cache/headrace, given
+/// the values of these variables; the environment itself is read in cli/.
+struct CacheLocation {
+  std::string headrace_cache;
+  std::string xdg_cache_home;
+  std::string home;
+  [[nodiscard]] std::string folder() const;
+};
+
+/// The path of MODEL as the command line takes it: a known name ("smollm2") or a path. Throws InputError if a known
+/// name's file is not there yet (saying which command fetches it), or if neither a file nor a known name.
+std::string resolve_model(const std::string& model, const CacheLocation& cache);
+
+/// The header of a model file with everything that needs no weights.
+class ModelFile {
+ public:
+  /// Throws InputError.
+  explicit ModelFile(const std::string& path);
+
+  [[nodiscard]] const File& file() const noexcept { return file_; }
+  [[nodiscard]] const formats::Gguf& gguf() const noexcept { return gguf_; }
+  /// Made at the first use. Throws InputError if the file's tokenizer is not supported.
+  [[nodiscard]] const text::Tokenizer& tokenizer() const;
+  /// The file's own, if it has one.
+  [[nodiscard]] const std::optional<text::ChatTemplate>& chat_template() const;
+  /// The Program for steps of this size.
+  [[nodiscard]] Model model(const StepLimits& limits) const { return build_model(gguf_, limits); }
+  /// The Weights' bytes; the ModelFile must outlive it.
+  [[nodiscard]] stream::FileStore store() const;
+
+ private:
+  File file_;
+  formats::Gguf gguf_;
+  mutable std::unique_ptr<text::Tokenizer> tokenizer_;
+  mutable std::optional<std::optional<text::ChatTemplate>> chat_template_;
+};
+
+/// Loads the model for running. `options.context` 0 means the model's own, at most 4096; larger ones must be asked for.
+std::unique_ptr<run::Engine> load_engine(const ModelFile& file, run::EngineOptions options, Context& context);
+
+}  // namespace headrace::models
