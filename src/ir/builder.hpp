@@ -35,6 +35,9 @@ class Builder {
   std::vector<ValueId> expand(const OpDef& op, std::span<const ValueId> operands, Attributes attributes);
 
   void name(ValueId value, std::string name);
+  [[nodiscard]] bool is_unnamed(ValueId value) const {
+    return function_.values.at(static_cast<std::size_t>(value)).name.empty();
+  }
   [[nodiscard]] const Type& type(ValueId value) const { return function_.type(value); }
   /// Finishes: these are the results.
   Function finish(std::vector<ValueId> results);

@@ -1,0 +1,26 @@
+// Passes: each takes a verified Program and gives a verified Program that computes the same.
+#pragma once
+
+#include "compile/kernel_catalog.hpp"
+#include "ir/program.hpp"
+
+namespace headrace::compile {
+
+/// A function for each distinct combination of Formats that its calls bind ("layer", "layer.1", …), so that what follows
+/// knows the Format of every Weight. Functions that are not called are left out.
+ir::Program specialize(const ir::Program& program);
+
+/// Makes encodings explicit: `linear` on a Weight whose Format wants one reads `encode(x)`, one for all its readers.
+ir::Program encode_activations(const ir::Program& program, const KernelCatalog& catalog);
+
+/// Expands composites that the catalog has no kernel for, until every op has one. Throws InputError naming a primitive
+/// that has none.
+ir::Program decompose(const ir::Program& program, const KernelCatalog& catalog);
+
+/// Drops nodes whose results nobody reads.
+ir::Program eliminate_dead_nodes(const ir::Program& program);
+
+/// All of the above, in this order.
+ir::Program lower(const ir::Program& program, const KernelCatalog& catalog);
+
+}  // namespace headrace::compile
