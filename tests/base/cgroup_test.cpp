@@ -94,6 +94,8 @@ TEST_F(CgroupTest, V1TakesTheTightestOfAllLevels) {
   }
   EXPECT_EQ(limits().threads, 3);
   EXPECT_EQ(limits().memory_limit_bytes, 1073741824u);
+  put("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "9223372036854771712\n");  // how v1 says "no limit"
+  EXPECT_FALSE(limits().memory_limit_bytes);
 }
 
 TEST_F(CgroupTest, V1CpusetLimits) {
