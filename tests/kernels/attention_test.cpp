@@ -35,6 +35,10 @@ Problem make_problem(std::int64_t heads, std::int64_t kv_heads, std::int64_t wid
   for (std::size_t s = 0; s < lengths.size(); ++s) {
     p.k.push_back(random_floats(lengths[s] * kv_heads * width, random, deviation));
     p.v.push_back(random_floats(lengths[s] * kv_heads * width, random));
+    // Spans differ in their mean, so that weighing one of them wrongly shows.
+    for (std::size_t i = 0; i < p.v[s].size(); ++i) {
+      p.v[s][i] += static_cast<std::int64_t>(i) / (kv_heads * width) / attention_span % 2 == 0 ? 3.0F : -3.0F;
+    }
     p.tables.emplace_back();
     std::vector<std::byte*> page_of_row;
     std::vector<std::int64_t> positions;
