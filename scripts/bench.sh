@@ -7,8 +7,9 @@ cd "$repo"
 scripts/install_packages.sh test
 cmake --preset release -DHEADRACE_BENCH=ON >/dev/null
 cmake --build build/release
-for source in bench/*.cpp; do
-  [[ -e "$source" ]] || die "bench/ has no benchmark"
-  say "bench/$(basename "$source" .cpp)"
-  "build/release/bench/$(basename "$source" .cpp)"
+mapfile -t benchmarks < <(find build/release/bench -maxdepth 1 -type f -executable | sort)
+[[ ${#benchmarks[@]} -gt 0 ]] || die "bench/ has no benchmark"
+for benchmark in "${benchmarks[@]}"; do
+  say "$benchmark"
+  "$benchmark"
 done

@@ -13,7 +13,7 @@ cmake --build build/fuzz
 fuzz_one() {
   local name="$1" seconds="$2" log="build/fuzz/$1.log"
   mkdir -p "build/fuzz/corpus/$name" build/fuzz/artifacts
-  if "build/fuzz/targets/$name" -max_total_time="$seconds" -rss_limit_mb=2048 -malloc_limit_mb=1024 -timeout=10 \
+  if "build/fuzz/fuzz/$name" -max_total_time="$seconds" -rss_limit_mb=2048 -malloc_limit_mb=1024 -timeout=10 \
     -print_final_stats=1 -artifact_prefix="build/fuzz/artifacts/$name-" \
     "build/fuzz/corpus/$name" "fuzz/corpus/$name" >"$log" 2>&1; then
     printf '%s: %s inputs run\n' "$name" "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")"
@@ -26,7 +26,7 @@ fuzz_one() {
 export -f fuzz_one
 
 targets=()
-for source in fuzz/*.cpp; do
+for source in fuzz/fuzz_*.cpp; do
   [[ -e "$source" ]] || die "fuzz/ has no target"
   name="$(basename "$source" .cpp)"
   [[ -d "fuzz/corpus/$name" ]] || die "fuzz/$name.cpp has no corpus; put small inputs into fuzz/corpus/$name"
