@@ -171,7 +171,7 @@ Plan plan(const ir::Program& program, const KernelCatalog& catalog, const Limits
   for (const ir::Function& function : plan.program.functions) {
     plan.templates.push_back(TemplateBuilder(plan.program, function, catalog).run());
   }
-  plan.arena_bytes = bind(plan, catalog, limits.sizes).arena_bytes;
+  plan.arena_bytes = compile::bind(plan, catalog, limits.sizes).arena_bytes;
   check_memory(plan);
   return plan;
 }

@@ -47,7 +47,7 @@ std::string print_plan(const Plan& plan, const KernelCatalog& catalog, const mac
   std::string out = fmt::format("plan {} for {}, at", plan.program.name, plan.isa);
   for (const auto& [name, value] : sizes) out += fmt::format(" {} = {}", name, value);
   out += "\n";
-  const BoundPlan bound = bind(plan, catalog, sizes);
+  const BoundPlan bound = compile::bind(plan, catalog, sizes);
   // Steps of one template are alike; each line stands for all calls of that step.
   struct Line {
     const BoundStep* step = nullptr;
