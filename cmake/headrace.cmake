@@ -4,7 +4,7 @@
 add_library(headrace_flags INTERFACE)
 target_compile_options(headrace_flags INTERFACE
   -ffp-contract=off -fno-math-errno -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
-  -Wnon-virtual-dtor -Wold-style-cast -Wcast-align=strict -Woverloaded-virtual)
+  -Wnon-virtual-dtor -Wold-style-cast $<IF:$<CXX_COMPILER_ID:GNU>,-Wcast-align=strict,-Wcast-align> -Woverloaded-virtual)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports impossible overlaps in std::string's operator+ (GCC bug 105651).
   target_compile_options(headrace_flags INTERFACE -Wno-restrict)
@@ -18,6 +18,9 @@ if(HEADRACE_SANITIZE)
     -fno-omit-frame-pointer)
   target_link_options(headrace_flags INTERFACE -fsanitize=${HEADRACE_SANITIZE})
 endif()
+if(HEADRACE_FUZZ)  # the libraries need libFuzzer's coverage counters; only the targets link its main()
+  target_compile_options(headrace_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # headrace_library(base SOURCES a.cpp b.cpp LINK fmt::fmt)
 #   -> target headrace_base of src/base.
@@ -28,15 +31,19 @@ function(headrace_library folder)
 endfunction()
 
 # headrace_tests(base [LINK other libraries])
-#   -> for each *_test.cpp beside it an executable base_<stem>, its cases listed one by one in ctest, label = folder.
+#   -> for each *_test.cpp beside it an executable base_<stem>, its cases listed one by one in ctest, label = folder;
+#   target tests_base builds them all.
 function(headrace_tests folder)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *_test.cpp)
+  add_custom_target(tests_${folder})
   foreach(source IN LISTS sources)
     get_filename_component(stem ${source} NAME_WE)
     set(target ${folder}_${stem})
     add_executable(${target} ${source})
     target_link_libraries(${target} PRIVATE headrace_${folder} ${ARG_LINK} GTest::gmock GTest::gtest_main)
+    target_include_directories(${target} PRIVATE "${CMAKE_SOURCE_DIR}/tests")
+    add_dependencies(tests_${folder} ${target})
     gtest_discover_tests(${target} TEST_PREFIX "${folder}." PROPERTIES LABELS ${folder} DISCOVERY_TIMEOUT 120)
   endforeach()
 endfunction()

@@ -19,6 +19,9 @@ struct StateView {
   std::byte* const* const* pages = nullptr;  ///< [sequence][position / page positions]: bases of pages
   std::int64_t sequences = 0;
   std::int64_t offset = 0;  ///< of this state in a page, bytes
+  /// [sequence] positions that have pages and may be read or written, those of the step included. nullptr: not checked.
+  const std::int64_t* lengths = nullptr;
+  std::int64_t longest = 0;  ///< positions of the longest sequence, for costs: the binding of "P"
 };
 
 inline constexpr std::size_t max_rank = 6;
@@ -39,7 +42,7 @@ struct View {
   }
   template <class T>
   [[nodiscard]] T* as() const noexcept {
-    return reinterpret_cast<T*>(data);
+    return static_cast<T*>(static_cast<void*>(data));
   }
 };
 

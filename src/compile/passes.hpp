@@ -13,6 +13,9 @@ ir::Program specialize(const ir::Program& program);
 /// Makes encodings explicit: `linear` on a Weight whose Format wants one reads `encode(x)`, one for all its readers.
 ir::Program encode_activations(const ir::Program& program, const KernelCatalog& catalog);
 
+/// Gives State the page order that attention's kernel reads its keys in, where the catalog has such a kernel.
+ir::Program order_states(const ir::Program& program, const KernelCatalog& catalog);
+
 /// Expands composites that the catalog has no kernel for, until every op has one. Throws InputError naming a primitive
 /// that has none.
 ir::Program decompose(const ir::Program& program, const KernelCatalog& catalog);

@@ -102,6 +102,15 @@ struct BoundStep {
   std::vector<BoundOperand> results;
 };
 
+/// A call of a bound step with sizes and no addresses, for the questions that the planner asks of a kernel.
+struct SizedCall {
+  SizedCall(const BoundStep& step, const ir::Bindings& sizes);
+  SizedCall(const SizedCall&) = delete;
+  SizedCall& operator=(const SizedCall&) = delete;
+  std::vector<View> views;
+  KernelCall call;
+};
+
 /// The Plan at given sizes: offsets in one arena, by lifetime. Holds pointers into the Plan.
 struct BoundPlan {
   ir::Bindings sizes;

@@ -31,7 +31,8 @@ std::vector<std::size_t> sorted_by_name(const std::vector<Item>& items, std::str
   std::vector<std::size_t> order(items.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   // Equal names in the file's order, so that a duplicate is reported at its second place.
-  std::ranges::stable_sort(order, std::less<>(), [&](std::size_t i) -> std::string_view { return items[i].*member; });
+  std::ranges::sort(order, std::less<>(),
+                    [&](std::size_t i) { return std::pair(std::string_view(items[i].*member), i); });
   return order;
 }
 
@@ -283,7 +284,7 @@ class GgufParser {
     }
     std::vector<std::size_t> order(gguf_.tensors_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::stable_sort(order, std::less<>(), [&](std::size_t i) { return gguf_.tensors_[i].offset; });
+    std::ranges::sort(order, std::less<>(), [&](std::size_t i) { return std::pair(gguf_.tensors_[i].offset, i); });
     check_within_file();
     for (std::size_t i = 1; i < order.size(); ++i) {
       check_no_overlap(gguf_.tensors_[order[i - 1]], gguf_.tensors_[order[i]]);

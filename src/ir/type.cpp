@@ -73,7 +73,8 @@ std::string Type::str() const {
     case Kind::weight:
       return "weight " + encoding + shape_text(shape);
     case Kind::state:
-      return "state append " + std::string(element_name(element)) + shape_text(shape);
+      return "state append " + std::string(element_name(element)) + (encoding.empty() ? "" : "." + encoding) +
+             shape_text(shape);
     case Kind::tensor:
       break;
   }
@@ -92,7 +93,11 @@ Type parse_type(std::string_view text) {
   if (bracket == std::string_view::npos || text.back() != ']') {
     fail<InputError>("type '{}': expected a name and a shape, e.g. f32[T, 64]", whole);
   }
-  const std::string_view name = text.substr(0, bracket);
+  std::string_view name = text.substr(0, bracket);
+  if (type.kind == Type::Kind::state && name.ends_with(".columns16")) {
+    type.encoding = "columns16";
+    name.remove_suffix(type.encoding.size() + 1);
+  }
   if (type.kind == Type::Kind::weight) {
     if (name.empty()) fail<InputError>("type '{}': expected a Format after 'weight'", whole);
     type.encoding = name;

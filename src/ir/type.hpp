@@ -27,6 +27,8 @@ struct Type {
   Shape shape;
   /// Of a tensor: the name of its encoding in the lowered form ("a8"), or empty.
   /// Of a weight: the name of its Format, or "*" for a parameter of a layer that takes any.
+  /// Of a state: in the lowered form the order of its rows in a page, "" for row after row, or "columns16" for 16
+  /// positions side by side, as attention reads keys.
   std::string encoding;
 
   static Type tensor(ElementType element, Shape shape);
@@ -39,7 +41,8 @@ struct Type {
   [[nodiscard]] bool is_encoded() const noexcept { return kind == Kind::tensor && !encoding.empty(); }
   [[nodiscard]] bool is_weight() const noexcept { return kind == Kind::weight; }
   [[nodiscard]] bool is_state() const noexcept { return kind == Kind::state; }
-  /// As in the text form: "f32[T, 576]", "a8[T, 576]", "weight q4_1[576, 576]", "state append f16[3, 64]".
+  /// As in the text form: "f32[T, 576]", "a8[T, 576]", "weight q4_1[576, 576]", "state append f16[3, 64]",
+  /// "state append f16.columns16[3, 64]".
   [[nodiscard]] std::string str() const;
 
   friend bool operator==(const Type&, const Type&) = default;

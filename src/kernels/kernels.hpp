@@ -136,13 +136,13 @@ struct AttentionArgs {
 /// position), at most attention_tile_rows each. Returns the number of tiles written (<= rows).
 std::int64_t attention_tiles(const std::byte* const* const* pages, std::int64_t rows, AttentionTile* tiles) noexcept;
 
-/// Writes rows' K and V as State encodes them (f16, to nearest even).
+/// Writes rows' K and V, or one of them, as State encodes them (f16, to nearest even).
 struct KvAppendArgs {
   std::int64_t kv_heads = 0;
   std::int64_t head_width = 0;
-  const float* k = nullptr;  ///< [rows][K][E]
+  const float* k = nullptr;  ///< [rows][K][E], or nullptr: no K is written
   std::int64_t k_stride = 0;
-  const float* v = nullptr;  ///< [rows][K][E]
+  const float* v = nullptr;  ///< [rows][K][E], or nullptr: no V is written
   std::int64_t v_stride = 0;
   std::byte* const* pages = nullptr;        ///< [rows]: the base of the page that holds the row's position
   const std::int64_t* positions = nullptr;  ///< [rows]

@@ -192,18 +192,27 @@ void kv_append(const KvAppendArgs& args, Size first_row, Size last_row) noexcept
   for (Size row = first_row; row < last_row; ++row) {
     const Size slot = args.positions[row] % page_positions;
     for (Size head = 0; head < args.kv_heads; ++head) {
-      const float* k = args.k + row * args.k_stride + head * width;
-      const float* v = args.v + row * args.v_stride + head * width;
-      // K: [slot / 16][E][16]; V: [slot][E].
-      std::byte* k_out = args.pages[row] + args.k_offset + head * head_bytes + slot / 16 * (width * 32) + slot % 16 * 2;
-      std::byte* v_out = args.pages[row] + args.v_offset + head * head_bytes + slot * width * 2;
-      for (Size e = 0; e < width; e += 16) {
-        const Size count = smaller(16, width - e);
-        std::byte halves[32];
-        store_f16(halves, load_partial(k + e, count));
-        for (Size i = 0; i < count; ++i) memcpy(k_out + (e + i) * 32, halves + 2 * i, 2);
-        store_f16(halves, load_partial(v + e, count));
-        memcpy(v_out + 2 * e, halves, static_cast<std::size_t>(2 * count));
+      const Size source = head * width;
+      std::byte* head_page = args.pages[row] + head * head_bytes;
+      if (args.k != nullptr) {  // [slot / 16][E][16]
+        const float* k = args.k + row * args.k_stride + source;
+        std::byte* out = head_page + args.k_offset + slot / 16 * (width * 32) + slot % 16 * 2;
+        for (Size e = 0; e < width; e += 16) {
+          const Size count = smaller(16, width - e);
+          std::byte halves[32];
+          store_f16(halves, load_partial(k + e, count));
+          for (Size i = 0; i < count; ++i) memcpy(out + (e + i) * 32, halves + 2 * i, 2);
+        }
+      }
+      if (args.v != nullptr) {  // [slot][E]
+        const float* v = args.v + row * args.v_stride + source;
+        std::byte* out = head_page + args.v_offset + slot * width * 2;
+        for (Size e = 0; e < width; e += 16) {
+          const Size count = smaller(16, width - e);
+          std::byte halves[32];
+          store_f16(halves, load_partial(v + e, count));
+          memcpy(out + 2 * e, halves, static_cast<std::size_t>(2 * count));
+        }
       }
     }
   }

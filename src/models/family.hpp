@@ -14,9 +14,10 @@ namespace headrace::models {
 
 /// The largest step that a Program is built for: ranges of its symbols.
 struct StepLimits {
-  std::int64_t rows = 512;          ///< T: new tokens of all sequences in one step
-  std::int64_t sequences = 1;       ///< B
-  std::int64_t context = 0;         ///< positions of one sequence; 0 = the model's own
+  std::int64_t rows = 512;     ///< T: new tokens of all sequences in one step
+  std::int64_t wanted = 64;    ///< S: rows whose logits are wanted
+  std::int64_t sequences = 1;  ///< B
+  std::int64_t context = 0;    ///< P: positions of one sequence; 0 = the model's own
 };
 
 /// What people and the runtime ask of a model, beyond its Program. The dimension letters are the design's.

@@ -58,7 +58,7 @@ ir::ValueId rope_frequencies(ir::Builder& builder, double theta, double scaling,
 
 void declare_step_symbols(ir::Program& program, const StepLimits& limits) {
   program.symbols = {{"T", 1, limits.rows},
-                     {"S", 0, limits.rows},
+                     {"S", 0, limits.wanted},
                      {"B", 1, limits.sequences},
                      {"P", 0, std::max<std::int64_t>(limits.context, 1)}};
 }

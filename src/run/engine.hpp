@@ -23,6 +23,7 @@ using kernels::TokenClass;
 
 struct EngineOptions {
   std::int64_t rows = 512;        ///< T: the most new tokens of one step, all sequences together
+  std::int64_t wanted = 64;       ///< S: the most rows of one step whose logits are wanted
   std::int64_t sequences = 1;     ///< B: the most sequences of one step
   std::int64_t context = 2048;    ///< the most positions of one sequence
   std::int64_t kv_positions = 0;  ///< positions that the KV pages of all sessions hold; 0 = sequences * context

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Runs clang-tidy over the C++ files of build/release, only over those that changed since they last passed.
+
+A file that passed leaves a stamp named by the hash of all it depends on: the compile command, .clang-tidy, its own
+text and that of every header of the project that it includes (from ninja's dependency log).
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build" / "release"
+STAMPS = ROOT / "build" / "tidy"
+TIDY = "clang-tidy-19"
+
+
+def dependencies() -> dict[str, list[Path]]:
+    """Object file -> the files that it was compiled from, by ninja's log."""
+    log = subprocess.run(["ninja", "-C", str(BUILD), "-t", "deps"], capture_output=True, text=True, check=True).stdout
+    found: dict[str, list[Path]] = {}
+    current: list[Path] = []
+    for line in log.splitlines():
+        if line.startswith("    "):
+            current.append((BUILD / line.strip()).resolve())
+        elif ": #deps" in line:
+            current = found[str(BUILD / line.split(": #deps")[0])] = []
+    return found
+
+
+def main() -> int:
+    entries = [e for e in json.loads((BUILD / "compile_commands.json").read_text())
+               if not Path(e["file"]).is_relative_to(ROOT / "build")]
+    of_object = dependencies()
+    tool = subprocess.run([TIDY, "--version"], capture_output=True, check=True).stdout
+    config = (ROOT / ".clang-tidy").read_bytes()
+
+    def stamp(entry: dict) -> Path:
+        files = of_object.get(str(BUILD / entry["output"]))
+        if files is None:
+            raise SystemExit(f"{entry['file']}: not built yet; run make test or make check first")
+        digest = hashlib.sha256(tool + config + entry["command"].encode())
+        for path in sorted(files):
+            if path.is_relative_to(ROOT):
+                digest.update(path.read_bytes())
+        return STAMPS / digest.hexdigest()
+
+    pending = [(entry["file"], path) for entry in entries if not (path := stamp(entry)).exists()]
+    STAMPS.mkdir(parents=True, exist_ok=True)
+
+    def check(item: tuple[str, Path]) -> bool:
+        file, path = item
+        # The compile commands are GCC's; clang need not know all of its warnings.
+        result = subprocess.run([TIDY, "--quiet", "-p", str(BUILD), "--extra-arg=-Wno-unknown-warning-option", file],
+                                capture_output=True, text=True, check=False)
+        if result.returncode == 0:
+            path.touch()
+            return True
+        print(result.stdout, result.stderr, sep="", flush=True)
+        return False
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        bad = sum(not fine for fine in pool.map(check, pending))
+    print(f"clang-tidy: {len(entries)} files, {len(pending)} checked now, {bad} with findings")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,202 @@
+// Attention over KV pages, and the append of f16 rows to them.
+#include <algorithm>
+#include <cstddef>
+
+#include "kernels/adapter.hpp"
+
+namespace headrace::kernels {
+namespace {
+
+using ir::ElementType;
+
+bool is_f16_state(const ir::Type& type, std::string_view order) {
+  return type.is_state() && type.element == ElementType::f16 && type.shape.size() == 2 && type.encoding == order;
+}
+
+// ---- attention -----------------------------------------------------------------------------------------------------
+
+struct AttentionData {
+  const KernelTable* table = nullptr;
+  float scale = 1;
+};
+
+/// Spans of all rows that the partial form keeps at once; longer pasts take the whole form. 256 are 131,072 positions
+/// of one row.
+constexpr std::int64_t max_partial_spans = 256;
+/// Rows of a step up to which the partial form may pay.
+constexpr std::int64_t max_partial_rows = 4;
+
+/// What attention needs to know of each row, in a worker's scratch.
+struct RowTables {
+  const std::byte* const** pages = nullptr;
+  std::int64_t* positions = nullptr;
+  AttentionTile* tiles = nullptr;
+  std::int64_t tile_count = 0;
+  std::int64_t longest = 0;  ///< position
+};
+
+std::size_t attention_scratch(const KernelCall& sizes) {
+  constexpr std::size_t row = sizeof(const std::byte* const*) + sizeof(std::int64_t) + sizeof(AttentionTile);
+  return static_cast<std::size_t>(sizes.operands[0].dims[0]) * row;
+}
+
+std::size_t attention_shared(const KernelCall& sizes) {
+  const View& q = sizes.operands[0];
+  return static_cast<std::size_t>(max_partial_spans * q.dims[1] * attention_partial_floats(q.dims[2])) * sizeof(float);
+}
+
+/// Lays the tables out in scratch. False, and the step fails, if a sequence or a position is out of bounds.
+bool fill_tables(const KernelCall& call, RowTables& tables) noexcept {
+  const std::int64_t rows = call.operands[0].dims[0];
+  const compile::StateView& state = call.operands[1].state;
+  const auto* sequences = call.operands[3].as<const std::int32_t>();
+  const auto* positions = call.operands[4].as<const std::int32_t>();
+  std::byte* next = call.scratch.data();
+  tables.pages = as_array<const std::byte* const*>(next);
+  next += rows * static_cast<std::int64_t>(sizeof(const std::byte* const*));
+  tables.positions = as_array<std::int64_t>(next);
+  next += rows * static_cast<std::int64_t>(sizeof(std::int64_t));
+  tables.tiles = as_array<AttentionTile>(next);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    if (state_page(call, state, sequences[row], positions[row]) == nullptr) return false;
+    tables.pages[row] = state.pages[sequences[row]];
+    tables.positions[row] = positions[row];
+    tables.longest = std::max(tables.longest, tables.positions[row]);
+    // A tile's rows are of one sequence, in ascending order of position.
+    const bool joins = row > 0 && sequences[row] == sequences[row - 1] && positions[row] >= positions[row - 1] &&
+                       tables.tiles[tables.tile_count - 1].rows < attention_tile_rows;
+    if (joins) {
+      ++tables.tiles[tables.tile_count - 1].rows;
+    } else {
+      tables.tiles[tables.tile_count++] = {row, 1};
+    }
+  }
+  return true;
+}
+
+/// Phase 0: the whole form, or the spans of the partial one; phase 1: its spans put together. Both give the same bits,
+/// so the choice may depend on anything; it is the same on every worker.
+void run_attention(const KernelCall& call) noexcept {
+  const auto& data = data_of<AttentionData>(call);
+  const View& q = call.operands[0];
+  const View& keys = call.operands[1];
+  const View& values = call.operands[2];
+  const std::int64_t rows = q.dims[0];
+  if (rows == 0 || (call.phase == 1 && rows > max_partial_rows)) return;
+  RowTables tables;
+  if (!fill_tables(call, tables)) return;
+
+  AttentionArgs args;
+  args.heads = q.dims[1];
+  args.kv_heads = keys.dims[0];
+  args.head_width = q.dims[2];
+  args.scale = data.scale;
+  args.q = q.as<const float>();
+  args.q_stride = args.out_stride = args.heads * args.head_width;
+  args.out = call.results[0].as<float>();
+  args.pages = tables.pages;
+  args.positions = tables.positions;
+  args.k_offset = keys.state.offset;
+  args.v_offset = values.state.offset;
+  args.tiles = tables.tiles;
+  args.max_spans = attention_spans(tables.longest);
+
+  const std::int64_t items = tables.tile_count * args.kv_heads;
+  const bool partial = rows <= max_partial_rows && tables.tile_count == rows && args.max_spans > 1 &&
+                       args.max_spans * rows <= max_partial_spans && call.workers > 1 && items < 8 * call.workers;
+  if (!partial) {
+    const Range own = share(call, items);
+    if (call.phase == 0 && own.size() > 0) data.table->attention(args, own.begin, own.end);
+    return;
+  }
+  args.partials = as_array<float>(call.shared.data());
+  if (call.phase == 0) {
+    const Range own = share(call, items * args.max_spans);
+    if (own.size() > 0) data.table->attention_partial(args, own.begin, own.end);
+  } else {
+    const Range own = share(call, items);
+    if (own.size() > 0) data.table->attention_combine(args, own.begin, own.end);
+  }
+}
+
+KernelCost attention_cost(const KernelCall& call) {
+  const View& q = call.operands[0];
+  const View& keys = call.operands[1];
+  const auto positions = static_cast<double>(std::max<std::int64_t>(keys.state.longest, 1));
+  KernelCost cost;
+  // Keys and values of one sequence, f16: what the planner knows of the past is its longest.
+  cost.bytes_read = 4.0 * positions * static_cast<double>(keys.elements());
+  cost.f32_flops = 4.0 * positions * static_cast<double>(q.elements());
+  return cost;
+}
+
+std::optional<Kernel> make_attention(const KernelRequest& request) {
+  const ir::Type& q = request.operands[0];
+  const ir::Type& keys = request.operands[1];
+  if (!is_plain(q, ElementType::f32) || !is_f16_state(keys, "columns16") || !is_f16_state(request.operands[2], "") ||
+      !attention_supports(q.shape[2].constant()) || !is_plain(request.operands[3]) || !is_plain(request.operands[4])) {
+    return std::nullopt;
+  }
+  Kernel kernel;
+  kernel.name = "attention." + std::string(isa_name(request.table.isa));
+  kernel.numerics = "attention.f16.span512";
+  kernel.phases = 2;
+  kernel.run = run_attention;
+  kernel.scratch_bytes = attention_scratch;
+  kernel.shared_bytes = attention_shared;
+  kernel.cost = attention_cost;
+  kernel.data = share_data(AttentionData{&request.table, static_cast<float>(request.attribute<double>("scale"))});
+  return kernel;
+}
+
+// ---- append --------------------------------------------------------------------------------------------------------
+
+struct AppendData {
+  const KernelTable* table = nullptr;
+  bool columns = false;
+};
+
+void run_append(const KernelCall& call) noexcept {
+  const auto& data = data_of<AppendData>(call);
+  const View& state = call.operands[0];
+  const View& x = call.operands[1];
+  const auto* sequences = call.operands[2].as<const std::int32_t>();
+  const auto* positions = call.operands[3].as<const std::int32_t>();
+  KvAppendArgs args;
+  args.kv_heads = state.dims[0];
+  args.head_width = state.dims[1];
+  args.k_stride = args.v_stride = args.kv_heads * args.head_width;
+  args.k_offset = args.v_offset = state.state.offset;
+  const Range rows = share(call, x.dims[0]);
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    std::byte* page = state_page(call, state.state, sequences[row], positions[row]);
+    if (page == nullptr) continue;
+    const std::int64_t position = positions[row];
+    (data.columns ? args.k : args.v) = x.as<const float>() + row * args.k_stride;
+    args.pages = &page;
+    args.positions = &position;
+    data.table->kv_append(args, 0, 1);
+  }
+}
+
+std::optional<Kernel> make_append(const KernelRequest& request) {
+  const ir::Type& state = request.operands[0];
+  const bool columns = is_f16_state(state, "columns16");
+  if (!columns && !is_f16_state(state, "")) return std::nullopt;
+  if (!is_plain(request.operands[1], ElementType::f32) || !is_plain(request.operands[2]) ||
+      !is_plain(request.operands[3])) {
+    return std::nullopt;
+  }
+  Kernel kernel;
+  kernel.name = "append." + std::string(isa_name(request.table.isa));
+  kernel.numerics = "append.f16";
+  kernel.run = run_append;
+  kernel.data = share_data(AppendData{&request.table, columns});
+  return kernel;
+}
+
+}  // namespace
+
+CatalogFamily catalog_attention() { return {{"attention", make_attention}, {"append", make_append}}; }
+
+}  // namespace headrace::kernels

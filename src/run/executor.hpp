@@ -1,0 +1,74 @@
+// Executor: runs the steps of a bound Plan on a thread pool. It knows addresses and sizes, and nothing of sessions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/memory.hpp"
+#include "base/thread_pool.hpp"
+#include "compile/plan.hpp"
+#include "run/trace.hpp"
+
+namespace headrace::run {
+
+class Executor {
+ public:
+  /// `plan` and `catalog` must outlive the executor. `weights`: packed, as Plan::weights. Throws ResourceError.
+  Executor(const compile::Plan& plan, const compile::KernelCatalog& catalog, std::span<std::byte* const> weights,
+           ThreadPool& threads);
+
+  /// Bytes that the arena and the scratch of all workers take.
+  [[nodiscard]] std::int64_t buffer_bytes() const noexcept;
+
+  /// The sizes of the next runs, each at most what the Plan was made for. Throws InputError if one exceeds it.
+  void set_sizes(const ir::Bindings& sizes);
+  /// Where the entry's tensor parameter of this name is written to. Throws InternalError if there is none.
+  [[nodiscard]] std::byte* input(std::string_view name) const;
+  /// The entry's tensor result, after run(). Encoded results are not read.
+  [[nodiscard]] const compile::View& output(std::size_t index) const { return outputs_.at(index); }
+  /// The page tables of the next runs, one a sequence, which must stay while they run.
+  void set_pages(std::byte* const* const* pages, std::int64_t sequences);
+
+  /// Runs all steps. Throws InputError if an index in an input was out of bounds.
+  void run(Trace* trace);
+
+ private:
+  struct Step {
+    const compile::PlanStep* plan = nullptr;
+    std::size_t first_view = 0;
+    std::size_t operands = 0;
+    std::size_t results = 0;
+    bool barrier_before = true;
+  };
+  /// A size that changes with the symbols: views_[view].dims[axis] = sizes of dims_[dim].
+  struct Patch {
+    std::size_t view = 0;
+    std::size_t axis = 0;
+    std::size_t dim = 0;
+  };
+
+  compile::View make_view(const compile::BoundOperand& operand, std::span<std::byte* const> weights);
+  void add_patches(std::size_t view, const ir::Type& type);
+  void place_barriers();
+  void run_worker(int worker, int workers, bool* failed, Trace* trace);
+
+  const compile::Plan& plan_;
+  ThreadPool& threads_;
+  compile::BoundPlan bound_;
+  Buffer arena_;
+  Buffer scratch_;
+  std::size_t scratch_stride_ = 0;
+  Buffer shared_;
+  std::vector<Step> steps_;
+  std::vector<compile::View> views_;
+  std::vector<compile::View> outputs_;
+  std::vector<Patch> patches_;
+  std::vector<ir::Dim> dims_;
+  ir::Bindings sizes_;
+  std::vector<char> failed_;  ///< a flag a worker
+};
+
+}  // namespace headrace::run

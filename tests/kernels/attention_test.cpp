@@ -1,0 +1,240 @@
+// attention: every ISA against portable with ==, a row alone against a row in a tile, whole against partial form;
+// portable against softmax in double over the stored f16 values.
+#include <numeric>
+
+#include "kernels/common.hpp"
+
+namespace headrace::kernels {
+namespace {
+
+/// Sequences with their K and V in pages at shuffled places, and the rows that ask.
+struct Problem {
+  std::int64_t heads, kv_heads, width;
+  std::vector<std::int64_t> lengths;     ///< of the sequences
+  std::vector<std::vector<float>> k, v;  ///< per sequence [length][K][E]
+  std::vector<Bytes> page_bytes;
+  std::vector<std::vector<const std::byte*>> tables;  ///< per sequence
+  std::vector<std::int64_t> row_sequence, positions;
+  std::vector<const std::byte* const*> pages;  ///< per row
+  std::vector<float> q;
+  float scale;
+};
+
+Problem make_problem(std::int64_t heads, std::int64_t kv_heads, std::int64_t width,
+                     const std::vector<std::int64_t>& lengths, const std::vector<std::int64_t>& new_rows,
+                     std::mt19937& random, float deviation = 1) {
+  Problem p{heads, kv_heads, width, lengths, {}, {}, {}, {}, {}, {}, {}, {}, 1 / std::sqrt(static_cast<float>(width))};
+  const std::int64_t side = kv_page_bytes(kv_heads, width);
+  std::int64_t pages = 0;
+  for (const std::int64_t length : lengths) pages += (length + 63) / 64;
+  std::vector<std::size_t> order(static_cast<std::size_t>(pages));
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), random);
+  for (std::int64_t i = 0; i < pages; ++i) p.page_bytes.emplace_back(128 + 2 * side);
+  std::size_t next = 0;
+  for (std::size_t s = 0; s < lengths.size(); ++s) {
+    p.k.push_back(random_floats(lengths[s] * kv_heads * width, random, deviation));
+    p.v.push_back(random_floats(lengths[s] * kv_heads * width, random));
+    // Spans differ in their mean, so that weighing one of them wrongly shows.
+    for (std::size_t i = 0; i < p.v[s].size(); ++i) {
+      p.v[s][i] += static_cast<std::int64_t>(i) / (kv_heads * width) / attention_span % 2 == 0 ? 3.0F : -3.0F;
+    }
+    p.tables.emplace_back();
+    std::vector<std::byte*> page_of_row;
+    std::vector<std::int64_t> positions;
+    for (std::int64_t t = 0; t < lengths[s]; ++t) {
+      if (t % 64 == 0) p.tables[s].push_back(p.page_bytes[order[next++]].data());
+      page_of_row.push_back(const_cast<std::byte*>(p.tables[s].back()));
+      positions.push_back(t);
+    }
+    KvAppendArgs args;
+    args.kv_heads = kv_heads;
+    args.head_width = width;
+    args.k = p.k[s].data();
+    args.v = p.v[s].data();
+    args.k_stride = args.v_stride = kv_heads * width;
+    args.pages = page_of_row.data();
+    args.positions = positions.data();
+    args.k_offset = 128;
+    args.v_offset = 128 + side;
+    kernel_table(Isa::portable).kv_append(args, 0, lengths[s]);
+  }
+  for (std::size_t s = 0; s < lengths.size(); ++s) {
+    for (std::int64_t t = lengths[s] - new_rows[s]; t < lengths[s]; ++t) {
+      p.row_sequence.push_back(static_cast<std::int64_t>(s));
+      p.positions.push_back(t);
+      p.pages.push_back(p.tables[s].data());
+    }
+  }
+  p.q = random_floats(static_cast<std::int64_t>(p.positions.size()) * heads * width, random, deviation);
+  return p;
+}
+
+AttentionArgs arguments(const Problem& p, std::size_t first_row, std::vector<float>& out) {
+  out.assign(p.q.size() - first_row * static_cast<std::size_t>(p.heads * p.width), -7.0F);
+  AttentionArgs args;
+  args.heads = p.heads;
+  args.kv_heads = p.kv_heads;
+  args.head_width = p.width;
+  args.scale = p.scale;
+  args.q = p.q.data() + first_row * static_cast<std::size_t>(p.heads * p.width);
+  args.q_stride = args.out_stride = p.heads * p.width;
+  args.out = out.data();
+  args.pages = p.pages.data() + first_row;
+  args.positions = p.positions.data() + first_row;
+  args.k_offset = 128;
+  args.v_offset = 128 + kv_page_bytes(p.kv_heads, p.width);
+  return args;
+}
+
+std::vector<float> whole(const KernelTable& table, const Problem& p) {
+  std::vector<float> out;
+  AttentionArgs args = arguments(p, 0, out);
+  std::vector<AttentionTile> tiles(p.positions.size());
+  const auto count = attention_tiles(args.pages, static_cast<std::int64_t>(p.positions.size()), tiles.data());
+  args.tiles = tiles.data();
+  const std::int64_t items = count * p.kv_heads;
+  table.attention(args, items / 2, items);
+  table.attention(args, 0, items / 2);
+  return out;
+}
+
+/// Each row in a tile of its own.
+std::vector<float> alone(const KernelTable& table, const Problem& p) {
+  std::vector<float> out;
+  AttentionArgs args = arguments(p, 0, out);
+  std::vector<AttentionTile> tiles;
+  for (std::size_t row = 0; row < p.positions.size(); ++row) tiles.push_back({static_cast<std::int64_t>(row), 1});
+  args.tiles = tiles.data();
+  for (std::int64_t item = static_cast<std::int64_t>(tiles.size()) * p.kv_heads; item-- > 0;) {
+    table.attention(args, item, item + 1);
+  }
+  return out;
+}
+
+std::vector<float> partial(const KernelTable& table, const Problem& p) {
+  std::vector<float> out;
+  AttentionArgs args = arguments(p, 0, out);
+  const auto rows = static_cast<std::int64_t>(p.positions.size());
+  for (const std::int64_t position : p.positions) args.max_spans = std::max(args.max_spans, attention_spans(position));
+  std::vector<float> partials(
+      static_cast<std::size_t>(rows * p.heads * args.max_spans * attention_partial_floats(p.width)), std::nanf(""));
+  args.partials = partials.data();
+  const std::int64_t items = rows * p.kv_heads * args.max_spans;
+  for (std::int64_t item = items; item-- > 0;) table.attention_partial(args, item, item + 1);
+  table.attention_combine(args, 0, rows * p.kv_heads);
+  return out;
+}
+
+template <class Function>
+void for_each_problem(Function function) {
+  std::mt19937 random(12);
+  struct Case {
+    std::int64_t heads, kv_heads, width;
+    std::vector<std::int64_t> lengths, rows;
+  };
+  const std::vector<Case> cases = {
+      {9, 3, 64, {1, 40, 77}, {1, 33, 5}},
+      {9, 3, 64, {1100, 513, 512}, {37, 1, 2}},
+      {4, 4, 80, {530, 9}, {20, 9}},
+      {8, 1, 96, {70}, {70}},
+      {34, 2, 128, {600}, {3}},
+      {2, 2, 24, {100, 515}, {17, 18}},
+      {3, 1, 256, {90}, {4}},
+      {5, 5, 16, {33}, {33}},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(testing::Message() << "H=" << c.heads << " K=" << c.kv_heads << " E=" << c.width);
+    function(make_problem(c.heads, c.kv_heads, c.width, c.lengths, c.rows, random));
+  }
+}
+
+class AttentionTest : public IsaTest {};
+
+TEST_P(AttentionTest, EqualsPortable) {
+  for_each_problem([&](const Problem& p) { EXPECT_TRUE(same_bits(whole(table(), p), whole(portable_table(), p))); });
+}
+
+TEST_P(AttentionTest, RowsDependOnNothingElse) {
+  for_each_problem([&](const Problem& p) {
+    const auto expected = whole(table(), p);
+    EXPECT_TRUE(same_bits(alone(table(), p), expected));
+    EXPECT_TRUE(same_bits(partial(table(), p), expected));
+  });
+}
+
+TEST_P(AttentionTest, UnusualNumbersEqualPortable) {
+  std::mt19937 random(13);
+  for (const float deviation : {1e-4F, 30.0F, 300.0F, 3e4F, 1e20F}) {  // the last overflow f16, then f32
+    const Problem p = make_problem(4, 2, 32, {530}, {3}, random, deviation);
+    EXPECT_TRUE(same_bits(whole(table(), p), whole(portable_table(), p))) << deviation;
+    EXPECT_TRUE(same_bits(alone(table(), p), whole(portable_table(), p))) << deviation;
+  }
+}
+
+TEST(Attention, PortableIsCloseToDouble) {
+  const auto half = [](float x) { return static_cast<double>(f16_to_f32(f32_to_f16(x))); };
+  for_each_problem([&](const Problem& p) {
+    const auto out = whole(kernel_table(Isa::portable), p);
+    for (std::size_t row = 0; row < p.positions.size(); ++row) {
+      const auto s = static_cast<std::size_t>(p.row_sequence[row]);
+      for (std::int64_t head = 0; head < p.heads; ++head) {
+        const std::int64_t kv_head = head / (p.heads / p.kv_heads);
+        const float* q = p.q.data() + (static_cast<std::int64_t>(row) * p.heads + head) * p.width;
+        std::vector<double> scores;
+        double magnitude = 0;
+        for (std::int64_t t = 0; t <= p.positions[row]; ++t) {
+          double sum = 0;
+          double absolute = 0;
+          for (std::int64_t e = 0; e < p.width; ++e) {
+            const double product = static_cast<double>(q[e]) *
+                                   half(p.k[s][static_cast<std::size_t>((t * p.kv_heads + kv_head) * p.width + e)]);
+            sum += product;
+            absolute += std::abs(product);
+          }
+          scores.push_back(sum * static_cast<double>(p.scale));
+          magnitude = std::max(magnitude, absolute * static_cast<double>(p.scale));
+        }
+        const double largest = *std::max_element(scores.begin(), scores.end());
+        double total = 0;
+        for (double& score : scores) total += score = std::exp(score - largest);
+        // Relative error of a weight: that of its exponent (a chain of E FMAs, the scale, the difference), exp's own;
+        // then a sum of n weights on both sides of the division.
+        const double n = static_cast<double>(scores.size());
+        const double relative = (static_cast<double>(p.width) + 4) * epsilon * magnitude + 4 * epsilon;
+        for (std::int64_t e = 0; e < p.width; ++e) {
+          double exact = 0;
+          double v_magnitude = 0;
+          for (std::size_t t = 0; t < scores.size(); ++t) {
+            const double v = half(
+                p.v[s][static_cast<std::size_t>((static_cast<std::int64_t>(t) * p.kv_heads + kv_head) * p.width + e)]);
+            exact += scores[t] / total * v;
+            v_magnitude += scores[t] / total * std::abs(v);
+          }
+          const auto at = static_cast<std::size_t>((static_cast<std::int64_t>(row) * p.heads + head) * p.width + e);
+          ASSERT_NEAR(static_cast<double>(out[at]), exact, 2 * (relative + (n + 8) * epsilon) * v_magnitude)
+              << "row " << row << " head " << head << " e " << e;
+        }
+      }
+    }
+  });
+}
+
+TEST(Attention, Tiles) {
+  const std::byte* pages_a[1] = {};
+  const std::byte* pages_b[1] = {};
+  std::vector<const std::byte* const*> pages(20, pages_a);
+  pages.insert(pages.end(), 3, pages_b);
+  std::vector<AttentionTile> tiles(pages.size());
+  ASSERT_EQ(attention_tiles(pages.data(), 23, tiles.data()), 3);
+  EXPECT_EQ(tiles[0].rows, attention_tile_rows);
+  EXPECT_EQ(tiles[1].first_row, attention_tile_rows);
+  EXPECT_EQ(tiles[1].rows, 20 - attention_tile_rows);
+  EXPECT_EQ(tiles[2].first_row, 20);
+  EXPECT_EQ(tiles[2].rows, 3);
+}
+
+HEADRACE_TEST_EVERY_ISA(AttentionTest);
+
+}  // namespace
+}  // namespace headrace::kernels

@@ -1,0 +1,96 @@
+"""The oracle of test_tokenizer.py: PyPI `tokenizers` set up with the vocabulary of a GGUF file as the models' own
+tokenizer.json files set it up; and the process that runs our tokenizer."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+
+import gguf
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers
+
+CONTROL, USER_DEFINED = 3, 4
+
+_LLAMA3 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+
+def _split(digits):
+    split = pre_tokenizers.Split(tokenizers.Regex(_LLAMA3 % digits), "isolated")
+    return pre_tokenizers.Sequence([split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+
+
+def _pre_tokenizer(name, add_prefix_space):
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space, use_regex=True)
+    if name == "gpt-2":
+        return byte_level
+    if name == "smollm":
+        return pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), byte_level])
+    if name == "llama-bpe":
+        return _split(r"\p{N}{1,3}")
+    if name == "qwen2":
+        return _split(r"\p{N}")
+    raise ValueError(name)
+
+
+@dataclasses.dataclass
+class Vocabulary:
+    """What a GGUF file says about its tokenizer."""
+
+    pre: str
+    tokens: list
+    types: list
+    merges: list
+
+    @staticmethod
+    def read(path):
+        fields = gguf.GGUFReader(path).fields
+        value = lambda key: fields["tokenizer.ggml." + key].contents()
+        return Vocabulary(value("pre"), value("tokens"), value("token_type"), value("merges"))
+
+    def special(self):
+        return [token for token, kind in zip(self.tokens, self.types) if kind == CONTROL]
+
+
+def build(vocabulary, parse_special, add_prefix_space=False):
+    """A tokenizers.Tokenizer. Without parse_special the control tokens are ordinary text."""
+    model = models.BPE(
+        {token: i for i, token in enumerate(vocabulary.tokens)},
+        [tuple(merge.split(" ")) for merge in vocabulary.merges],
+        ignore_merges=vocabulary.pre == "llama-bpe",
+    )
+    tokenizer = tokenizers.Tokenizer(model)
+    if vocabulary.pre == "qwen2":
+        tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = _pre_tokenizer(vocabulary.pre, add_prefix_space)
+    tokenizer.decoder = decoders.ByteLevel()
+    for token, kind in zip(vocabulary.tokens, vocabulary.types):
+        if kind == USER_DEFINED:
+            tokenizer.add_tokens([tokenizers.AddedToken(token, normalized=False)])
+        if kind == CONTROL and parse_special:
+            tokenizer.add_special_tokens([tokenizers.AddedToken(token, normalized=False)])
+    return tokenizer
+
+
+class OurTokenizer:
+    """Our tokenizer, in a process that answers one request after the other."""
+
+    def __init__(self, path):
+        tool = pathlib.Path(os.environ["HEADRACE_BIN_DIR"]) / "tools" / "tokenize_tool"
+        self._process = subprocess.Popen([tool, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def __call__(self, text, parse_special=False, add_special=False):
+        request = {"text": text, "parse_special": parse_special, "add_special": add_special}
+        self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        assert answer, f"tokenize_tool ended on {text[:200]!r}"
+        return json.loads(answer)
+
+    def close(self):
+        self._process.stdin.close()
+        assert self._process.wait(timeout=60) == 0
+        self._process.stdout.close()
