@@ -1,6 +1,7 @@
 // A language model as people name it: its file, tokenizer, chat template, Program and Engine together.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@ struct CacheLocation {
   std::string headrace_cache;
   std::string xdg_cache_home;
   std::string home;
+  /// Throws InputError if none of them is set.
   [[nodiscard]] std::string folder() const;
 };
 
@@ -52,7 +54,14 @@ class ModelFile {
   mutable std::optional<std::optional<text::ChatTemplate>> chat_template_;
 };
 
-/// Loads the model for running. `options.context` 0 means the model's own, at most 4096; larger ones must be asked for.
+/// The context that a model gets if nobody asks for another: its own, but not more than this.
+inline constexpr std::int64_t default_context_limit = 4096;
+
+/// `options` with what is left open settled for this model: its context if it is 0, and no more rows than positions.
+/// Warns of a context that is longer than the model was trained for. Throws as ModelFile::model does.
+run::EngineOptions complete_options(const ModelFile& file, run::EngineOptions options, Log& log);
+
+/// Loads the model for running, with completed options. Throws as ModelFile::model and Engine::create do.
 std::unique_ptr<run::Engine> load_engine(const ModelFile& file, run::EngineOptions options, Context& context);
 
 }  // namespace headrace::models

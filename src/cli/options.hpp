@@ -1,0 +1,47 @@
+// Options that several verbs share, and how numbers are read: with a range and one plain line if they are out of it.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "kernels/kernels.hpp"
+#include "text/sampler.hpp"
+
+namespace headrace::cli {
+
+/// A number of a command line, all of `text`. Nothing if it is none or does not fit T.
+template <class T>
+std::optional<T> parse_number(const std::string& text);
+
+/// Adds an option that takes a number in [minimum, maximum]; others are refused as "expected …, got …".
+template <class T>
+CLI::Option* add_number(CLI::App& app, const std::string& names, T& value, T minimum, T maximum,
+                        const std::string& description);
+
+/// MODEL, which every verb but doctor begins with.
+void add_model(CLI::App& app, std::string& model);
+
+/// How a model is run.
+struct EngineFlags {
+  std::int64_t context = 0;  ///< 0: the model's own, at most 4096
+  int threads = 0;           ///< 0: as many as this process may use
+  std::optional<kernels::Isa> isa;
+  std::string trace;  ///< path, or empty
+};
+void add_engine_flags(CLI::App& app, EngineFlags& flags);
+
+/// How tokens are chosen, and how many.
+struct SamplingFlags {
+  text::SamplerParams sampler = {.temperature = 0};  ///< greedy unless asked for: the same command, the same text
+  std::int64_t max_tokens = 512;
+};
+void add_sampling_flags(CLI::App& app, SamplingFlags& flags);
+
+/// --json
+void add_json(CLI::App& app, bool& json);
+
+}  // namespace headrace::cli

@@ -1,0 +1,110 @@
+#include "models/language_model.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include <unistd.h>
+
+#include "base/checked.hpp"
+#include "base/error.hpp"
+#include "base/quote.hpp"
+#include "text/gguf_vocabulary.hpp"
+
+namespace headrace::models {
+
+namespace {
+
+/// A model that has a name, and what fetches its file.
+struct NamedModel {
+  std::string_view name;
+  std::string_view file;  ///< below the cache's folder
+  std::string_view fetch;
+};
+
+constexpr std::array named_models = {
+    NamedModel{"smollm2", "models/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", "scripts/fetch_model.sh"},
+};
+
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+/// The literal text of a special token, or "" where the vocabulary has none.
+std::string token_text(const text::Tokenizer& tokenizer, std::optional<text::TokenId> id) {
+  return id ? std::string(tokenizer.token_bytes(*id)) : std::string();
+}
+
+}  // namespace
+
+std::string CacheLocation::folder() const {
+  if (!headrace_cache.empty()) return headrace_cache;
+  if (!xdg_cache_home.empty()) return xdg_cache_home + "/headrace";
+  if (!home.empty()) return home + "/.cache/headrace";
+  throw InputError("the cache folder is unknown: expected HEADRACE_CACHE, XDG_CACHE_HOME or HOME to be set");
+}
+
+std::string resolve_model(const std::string& model, const CacheLocation& cache) {
+  std::string names;
+  for (const NamedModel& named : named_models) {
+    if (model == named.name) {
+      std::string path = cache.folder() + "/" + std::string(named.file);
+      if (!exists(path)) fail<InputError>("{}: {} is not there yet; {} fetches it", model, path, named.fetch);
+      return path;
+    }
+    names += (names.empty() ? "" : ", ") + std::string(named.name);
+  }
+  // What looks like a path is one, and opening it says what is wrong with it.
+  if (!exists(model) && model.find('/') == std::string::npos && !model.ends_with(".gguf")) {
+    fail<InputError>("{}: expected a model file or a name ({}), found no such file", quoted(model), names);
+  }
+  return model;
+}
+
+ModelFile::ModelFile(const std::string& path) : file_(path), gguf_(formats::Gguf::read(file_)) {}
+
+const text::Tokenizer& ModelFile::tokenizer() const {
+  if (tokenizer_ == nullptr) tokenizer_ = std::make_unique<text::Tokenizer>(text::read_vocabulary(gguf_));
+  return *tokenizer_;
+}
+
+const std::optional<text::ChatTemplate>& ModelFile::chat_template() const {
+  if (!chat_template_) {
+    std::optional<text::ChatTemplate> parsed;
+    if (gguf_.has("tokenizer.chat_template")) {
+      parsed.emplace(gguf_.string("tokenizer.chat_template"), token_text(tokenizer(), tokenizer().bos()),
+                     token_text(tokenizer(), tokenizer().eos()));
+    }
+    chat_template_ = std::move(parsed);
+  }
+  return *chat_template_;
+}
+
+stream::FileStore ModelFile::store() const {
+  stream::FileStore store(file_);
+  for (const formats::GgufTensor& tensor : gguf_.tensors()) {
+    // Tensors of unknown Formats have no size; building the Program refuses those that it needs.
+    if (tensor.bytes) store.add(tensor.name, tensor.offset, *tensor.bytes);
+  }
+  return store;
+}
+
+run::EngineOptions complete_options(const ModelFile& file, run::EngineOptions options, Log& log) {
+  const std::int64_t trained = file.model({}).shape.context_length;
+  if (options.context == 0) options.context = std::min(trained, default_context_limit);
+  if (options.context > trained) {
+    log.warn("{}: the model was trained for {} positions; beyond them its text may break down", file.file().path(),
+             trained);
+  }
+  // A step never has more rows than all its sequences have positions.
+  const std::optional<std::int64_t> positions = checked_mul(options.context, options.sequences);
+  if (positions) options.rows = std::min(options.rows, *positions);
+  return options;
+}
+
+std::unique_ptr<run::Engine> load_engine(const ModelFile& file, run::EngineOptions options, Context& context) {
+  options = complete_options(file, std::move(options), context.log());
+  const Model model = file.model({options.rows, options.sequences, options.context});
+  return run::Engine::create(model.program, file.store(), options, context);
+}
+
+}  // namespace headrace::models

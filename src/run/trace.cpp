@@ -1,0 +1,74 @@
+#include "run/trace.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+
+namespace headrace::run {
+
+namespace {
+
+std::string json_string(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
+
+Trace::Trace(int workers, std::size_t events_per_worker) : start_(Clock::now()) {
+  require(workers >= 1, "Trace: at least one worker");
+  lanes_.resize(static_cast<std::size_t>(workers));
+  // Pages of a reservation cost nothing until events are written to them; add() must not allocate.
+  for (Lane& lane : lanes_) lane.events.reserve(events_per_worker);
+}
+
+void Trace::add(int worker, std::string_view name, Clock::time_point begin, Clock::time_point end) noexcept {
+  if (worker < 0 || static_cast<std::size_t>(worker) >= lanes_.size()) return;
+  Lane& lane = lanes_[static_cast<std::size_t>(worker)];
+  if (lane.events.size() == lane.events.capacity()) {
+    ++lane.dropped;
+    return;
+  }
+  const auto since_start = [&](Clock::time_point time) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(time - start_).count();
+  };
+  lane.events.push_back({name, since_start(begin), since_start(end)});
+}
+
+std::size_t Trace::events() const noexcept {
+  std::size_t count = 0;
+  for (const Lane& lane : lanes_) count += lane.events.size();
+  return count;
+}
+
+std::size_t Trace::dropped() const noexcept {
+  std::size_t count = 0;
+  for (const Lane& lane : lanes_) count += lane.dropped;
+  return count;
+}
+
+std::string Trace::json() const {
+  std::string text = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
+  text += R"({"name":"process_name","ph":"M","pid":1,"args":{"name":"headrace"}})";
+  const auto append = fmt::appender(text);
+  for (std::size_t worker = 0; worker < lanes_.size(); ++worker) {
+    const Lane& lane = lanes_[worker];
+    fmt::format_to(append,
+                   ",\n{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":{},\"args\":{{\"name\":"
+                   "\"worker {}\"}}}}",
+                   worker, worker);
+    for (const Event& event : lane.events) {
+      // Times are in microseconds.
+      fmt::format_to(append, ",\n{{\"name\":{},\"ph\":\"X\",\"pid\":1,\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f}}}",
+                     json_string(event.name), worker, static_cast<double>(event.begin_ns) / 1000,
+                     static_cast<double>(event.end_ns - event.begin_ns) / 1000);
+    }
+  }
+  fmt::format_to(append, "\n],\"otherData\":{{\"dropped_events\":{}}}}}\n", dropped());
+  return text;
+}
+
+void Trace::write(const std::string& path) const { write_file(path, json()); }
+
+}  // namespace headrace::run
