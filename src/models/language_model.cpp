@@ -55,7 +55,7 @@ std::string resolve_model(const std::string& model, const CacheLocation& cache) 
   }
   // What looks like a path is one, and opening it says what is wrong with it.
   if (!exists(model) && model.find('/') == std::string::npos && !model.ends_with(".gguf")) {
-    fail<InputError>("{}: expected a model file or a name ({}), found no such file", quoted(model), names);
+    fail<InputError>("{}: expected a model file or a name ({}), found no such file", headrace::quoted(model), names);
   }
   return model;
 }

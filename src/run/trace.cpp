@@ -51,7 +51,7 @@ std::size_t Trace::dropped() const noexcept {
 std::string Trace::json() const {
   std::string text = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
   text += R"({"name":"process_name","ph":"M","pid":1,"args":{"name":"headrace"}})";
-  const auto append = fmt::appender(text);
+  const auto append = std::back_inserter(text);
   for (std::size_t worker = 0; worker < lanes_.size(); ++worker) {
     const Lane& lane = lanes_[worker];
     fmt::format_to(append,
