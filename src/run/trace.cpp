@@ -1,5 +1,7 @@
 #include "run/trace.hpp"
 
+#include <iterator>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -51,7 +53,7 @@ std::size_t Trace::dropped() const noexcept {
 std::string Trace::json() const {
   std::string text = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
   text += R"({"name":"process_name","ph":"M","pid":1,"args":{"name":"headrace"}})";
-  const auto append = fmt::appender(text);
+  const auto append = std::back_inserter(text);
   for (std::size_t worker = 0; worker < lanes_.size(); ++worker) {
     const Lane& lane = lanes_[worker];
     fmt::format_to(append,
