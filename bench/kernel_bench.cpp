@@ -12,6 +12,7 @@
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include "base/half.hpp"
 #include "formats/format.hpp"
@@ -23,13 +24,16 @@ namespace {
 
 using namespace headrace::kernels;
 
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+
 struct Buffer {
   explicit Buffer(std::int64_t bytes)
-      : data(new(std::align_val_t{64}) std::byte[static_cast<std::size_t>(bytes)]), size(bytes) {
+      : data(new(std::align_val_t{huge_page}) std::byte[static_cast<std::size_t>(bytes)]), size(bytes) {
+    madvise(data.get(), static_cast<std::size_t>(bytes), MADV_HUGEPAGE);  // as the Engine does for Weights
     std::memset(data.get(), 0, static_cast<std::size_t>(bytes));
   }
   struct Free {
-    void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{64}); }
+    void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{huge_page}); }
   };
   std::unique_ptr<std::byte[], Free> data;
   std::int64_t size;

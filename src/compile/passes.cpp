@@ -85,7 +85,7 @@ std::vector<ir::Type> operand_types(const ir::Builder& builder, std::span<const 
 std::vector<ValueId> emit(ir::Builder& builder, const KernelCatalog& catalog, const ir::OpDef& op,
                           std::span<const ValueId> operands, const ir::Attributes& attributes) {
   const std::vector<ir::Type> types = operand_types(builder, operands);
-  if (catalog.find(op, types, attributes)) return builder.ops(op, operands, attributes);
+  if (needs_no_kernel(op, types) || catalog.find(op, types, attributes)) return builder.ops(op, operands, attributes);
   if (op.is_primitive()) {
     std::string text;
     for (const ir::Type& type : types) text += (text.empty() ? "" : ", ") + type.str();
@@ -113,6 +113,14 @@ std::vector<ValueId> emit(ir::Builder& builder, const KernelCatalog& catalog, co
 }
 
 }  // namespace
+
+bool needs_no_kernel(const ir::OpDef& op, std::span<const ir::Type> operands) {
+  return op.name == "reshape" && operands[0].is_tensor();
+}
+
+bool is_alias(const ir::OpDef& op, std::span<const ir::Type> operands) {
+  return op.consumes_state || needs_no_kernel(op, operands);
+}
 
 ir::Program specialize(const ir::Program& program) { return Specializer(program).run(); }
 

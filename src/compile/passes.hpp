@@ -2,9 +2,16 @@
 #pragma once
 
 #include "compile/kernel_catalog.hpp"
+#include "ir/op.hpp"
 #include "ir/program.hpp"
 
 namespace headrace::compile {
+
+/// Whether the op's result is its first operand's bytes, so that it needs no kernel: a reshape of a tensor (a Weight is
+/// packed), and a State that was appended to.
+bool is_alias(const ir::OpDef& op, std::span<const ir::Type> operands);
+/// Whether the op does nothing but that.
+bool needs_no_kernel(const ir::OpDef& op, std::span<const ir::Type> operands);
 
 /// A function for each distinct combination of Formats that its calls bind ("layer", "layer.1", …), so that what follows
 /// knows the Format of every Weight. Functions that are not called are left out.

@@ -53,13 +53,10 @@ class TemplateBuilder {
   }
 
   void add_op(const ir::Node& node) {
-    // A reshape is the same bytes, and so is a State that was appended to. (A Weight is packed: its bytes are not those
-    // of a tensor.)
-    const bool reshapes = node.op->name == "reshape" && !function_.type(node.operands[0]).is_weight();
-    if (reshapes || node.op->consumes_state) alias(node.results[0], node.operands[0]);
-    if (reshapes) return;
     std::vector<ir::Type> types;
     for (const ValueId id : node.operands) types.push_back(function_.type(id));
+    if (is_alias(*node.op, types)) alias(node.results[0], node.operands[0]);
+    if (needs_no_kernel(*node.op, types)) return;
     std::optional<Kernel> kernel = catalog_.find(*node.op, types, node.attributes);
     require(kernel.has_value(), "a lowered Program has a kernel for each op");
     PlanStep step;

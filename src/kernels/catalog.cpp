@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "formats/format.hpp"
 #include "kernels/adapter.hpp"
+#include "kernels/decoded_weights.hpp"
 
 namespace headrace::kernels {
 namespace {
@@ -59,11 +60,16 @@ class Catalog final : public compile::KernelCatalog {
     for (const ir::Type& type : operands) {
       if (type.shape.size() > compile::max_rank) return std::nullopt;
     }
-    const KernelRequest request{table_, op, operands, attributes};
-    for (const auto make : place->second) {
-      if (std::optional<Kernel> kernel = make(request)) return kernel;
-    }
-    return std::nullopt;
+    const auto make_first = [&](std::span<const ir::Type> types) -> std::optional<Kernel> {
+      const KernelRequest request{table_, op, types, attributes};
+      for (const auto make : place->second) {
+        if (std::optional<Kernel> kernel = make(request)) return kernel;
+      }
+      return std::nullopt;
+    };
+    if (std::optional<Kernel> kernel = make_first(operands)) return kernel;
+    // A composite is expanded instead.
+    return op.is_primitive() ? with_decoded_weights(table_, operands, make_first) : std::nullopt;
   }
 
   [[nodiscard]] Kernel copy() const override {

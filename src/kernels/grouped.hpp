@@ -15,7 +15,7 @@ struct Grouped {
   static constexpr int code_bits = codes == Layout::Codes::nibble ? 4 : codes == Layout::Codes::nibble_bit ? 5 : 8;
   static constexpr Size code_bytes = codes == Layout::Codes::nibble ? 256 : codes == Layout::Codes::byte ? 512 : 320;
   static constexpr Size vector_bytes = scales_are_f16 ? 32 : 64;
-  static constexpr Size scale_bytes = vector_bytes * (has_minimum ? 2 : 1);
+  static constexpr Size group_bytes = code_bytes + vector_bytes * (has_minimum ? 2 : 1);
 };
 
 template <class G>

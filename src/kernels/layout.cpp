@@ -57,8 +57,7 @@ void pack_grouped(const formats::Format& format, const Layout& layout, const std
   const std::int64_t row_bytes = format.row_bytes(inputs);
   const std::int64_t groups_per_block = format.block_elements / group;
   const std::int64_t code_bytes = layout.code_bytes();
-  const std::int64_t scale_bytes = layout.scale_bytes();
-  std::byte* scales_base = panel + inputs / group * code_bytes;
+  const std::int64_t group_bytes = layout.group_bytes();
   std::uint8_t codes[max_block];
   float scales[max_block / group];
   float minimums[max_block / group];
@@ -67,8 +66,9 @@ void pack_grouped(const formats::Format& format, const Layout& layout, const std
       format.decode_codes(rows + o * row_bytes + block * format.block_bytes, codes, scales, minimums);
       for (std::int64_t g = 0; g < groups_per_block; ++g) {
         const std::int64_t index = block * groups_per_block + g;
-        put_codes(layout, codes + g * group, o, panel + index * code_bytes);
-        std::byte* group_scales = scales_base + index * scale_bytes;
+        std::byte* lines = panel + index * group_bytes;
+        put_codes(layout, codes + g * group, o, lines);
+        std::byte* group_scales = lines + code_bytes;
         put_scale(layout, scales[g], o, group_scales);
         if (layout.has_minimum) put_scale(layout, minimums[g], panel_outputs + o, group_scales);
       }
@@ -120,7 +120,7 @@ std::int64_t Layout::panel_bytes(std::int64_t inputs) const noexcept {
   std::int64_t units = inputs;
   if (codes == Codes::bf16) units = ceil_div<std::int64_t>(inputs, 2);
   if (grouped()) units = ceil_div(inputs, group_elements);
-  return align_up<std::int64_t>(units * (code_bytes() + scale_bytes()), 64);
+  return align_up<std::int64_t>(units * group_bytes(), 64);
 }
 
 std::optional<Layout> layout_of(const formats::Format& format) noexcept {

@@ -17,7 +17,7 @@ inline constexpr std::int64_t panel_outputs = 16;
 ///
 ///   f32, f16    [k][o]
 ///   bf16        [ceil(k / 2)][o][k % 2]
-///   grouped     the codes of all groups, then per group its 16 scales and, with minimums, 16 minimums (f16 or f32).
+///   grouped     group by group: its codes, its 16 scales and, with minimums, its 16 minimums (f16 or f32).
 ///               Codes of a group of 32, byte o * 4 + i of a 64-byte line holding k = 4 * j + i:
 ///     nibble      4 lines; line l holds j = 2 l in its low nibbles and j = 2 l + 1 in its high ones
 ///     nibble_bit  the same, then 8 masks of 64 bits: bit o * 4 + i of mask j is the fifth bit of that code
@@ -36,6 +36,8 @@ struct Layout {
   [[nodiscard]] std::int64_t code_bytes() const noexcept;
   /// Bytes of the scales and minimums of one group of a panel.
   [[nodiscard]] std::int64_t scale_bytes() const noexcept;
+  /// From one group of a panel to the next.
+  [[nodiscard]] std::int64_t group_bytes() const noexcept { return code_bytes() + scale_bytes(); }
   [[nodiscard]] std::int64_t panel_bytes(std::int64_t inputs) const noexcept;
 };
 

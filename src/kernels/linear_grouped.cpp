@@ -15,11 +15,10 @@ void tile(const LinearArgs& args, const std::byte* panel, Size row, float* out, 
     sums[r] = zero();
   }
   const Size groups = args.inputs / 32;
-  const std::byte* scales = panel + groups * G::code_bytes;
   Lines lines;
-  for (Size g = 0; g < groups; ++g) {
-    unpack<G>(panel + g * G::code_bytes, lines);
-    const Vec scale = load_scales<G>(scales + g * G::scale_bytes);
+  for (Size g = 0; g < groups; ++g, panel += G::group_bytes) {
+    unpack<G>(panel, lines);
+    const Vec scale = load_scales<G>(panel + G::code_bytes);
     for (int r = 0; r < rows; ++r) {
       std::int32_t code_sum = 0;
       float activation_scale = 0;
@@ -32,7 +31,7 @@ void tile(const LinearArgs& args, const std::byte* panel, Size row, float* out, 
       if constexpr (G::has_minimum) {
         float scaled_sum = 0;
         memcpy(&scaled_sum, x[r] + encoded.scaled_sums + 4 * g, 4);
-        sums[r] = fma(load_scales<G>(scales + g * G::scale_bytes + G::vector_bytes), set1(scaled_sum), sums[r]);
+        sums[r] = fma(load_scales<G>(panel + G::code_bytes + G::vector_bytes), set1(scaled_sum), sums[r]);
       }
     }
   }

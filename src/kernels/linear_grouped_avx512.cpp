@@ -28,12 +28,11 @@ void tile(const LinearArgs& args, const std::byte* panel, Size row, float* out, 
     sums[r] = zero();
   }
   const Size groups = args.inputs / 32;
-  const std::byte* scales = panel + groups * G::code_bytes;
   const __m512i negative_offset = _mm512_set1_epi32(-args.layout.code_offset);
   const bool offset = args.layout.code_offset != 0;
   Lines lines;
-  for (Size g = 0; g < groups; ++g) {
-    unpack<G>(panel + g * G::code_bytes, lines);
+  for (Size g = 0; g < groups; ++g, panel += G::group_bytes) {
+    unpack<G>(panel, lines);
     __m512i dots[rows];
     for (int r = 0; r < rows; ++r) dots[r] = _mm512_setzero_si512();
     if (offset) {
@@ -48,12 +47,12 @@ void tile(const LinearArgs& args, const std::byte* panel, Size row, float* out, 
         dots[r] = _mm512_dpbusd_epi32(dots[r], lines.line[j], four_codes(x[r] + 32 * g + 4 * j));
       }
     }
-    const Vec scale = load_scales<G>(scales + g * G::scale_bytes);
+    const Vec scale = load_scales<G>(panel + G::code_bytes);
     for (int r = 0; r < rows; ++r) {
       sums[r] = fma(scale, mul(to_float({dots[r]}), broadcast(x[r] + encoded.scales + 4 * g)), sums[r]);
     }
     if constexpr (G::has_minimum) {
-      const Vec minimum = load_scales<G>(scales + g * G::scale_bytes + G::vector_bytes);
+      const Vec minimum = load_scales<G>(panel + G::code_bytes + G::vector_bytes);
       for (int r = 0; r < rows; ++r) {
         sums[r] = fma(minimum, broadcast(x[r] + encoded.scaled_sums + 4 * g), sums[r]);
       }

@@ -44,8 +44,8 @@ void gather_grouped(const Layout& layout, const std::byte* panel, Size output, S
   const Size groups = inputs / 32;
   const Size code_bytes = layout.codes == Layout::Codes::byte ? 512 : layout.codes == Layout::Codes::nibble ? 256 : 320;
   const Size scale_bytes = (layout.scales_are_f16 ? 32 : 64) * (layout.has_minimum ? 2 : 1);
-  const std::byte* scales = panel + groups * code_bytes;
-  for (Size g = 0; g < groups; ++g, panel += code_bytes, scales += scale_bytes) {
+  for (Size g = 0; g < groups; ++g, panel += code_bytes + scale_bytes) {
+    const std::byte* scales = panel + code_bytes;
     float scale = 0;
     float minimum = 0;
     if (layout.scales_are_f16) {

@@ -18,6 +18,29 @@ inline constexpr int output_queries = 4;  ///< query rows that share a load of V
 inline constexpr int output_vectors = 2;  ///< vectors of V's width at a time
 inline constexpr int float_rows = 4;      ///< rows that share a load of a floating Weight
 
+#if !defined(__FP_FAST_FMAF)
+/// a * b + c, rounded once, for two lanes. Without an instruction for it libm's function costs a call a lane; this does
+/// not: the product is exact in double, and the sum is rounded to odd (Boldo and Melquiond, "Emulation of a FMA and
+/// correctly rounded sums", 2008), so that the last rounding, to float, is the only one that counts.
+inline void fused_pair(const float* a, const float* b, const float* c, float* y) {
+  using Double = double __attribute__((vector_size(16)));
+  using Word = std::int64_t __attribute__((vector_size(16)));
+  const Double product = Double{a[0], a[1]} * Double{b[0], b[1]};
+  const Double addend = {c[0], c[1]};
+  const Double sum = product + addend;
+  const Double part = sum - product;
+  const Double error = (product - (sum - part)) + (addend - part);  // exactly; NaN where the sum is not finite
+  const Word inexact = (error > 0.0) | (error < 0.0);               // all ones where it holds
+  const Word sum_bits = __builtin_bit_cast(Word, sum);
+  const Word toward_zero = __builtin_bit_cast(Word, (error < 0.0) ^ (sum < 0.0));
+  const Word even = (sum_bits & 1) - 1;  // all ones where it holds
+  const Word step = (toward_zero | 1) & inexact & even;
+  const Double odd = __builtin_bit_cast(Double, sum_bits + step);
+  y[0] = static_cast<float>(odd[0]);
+  y[1] = static_cast<float>(odd[1]);
+}
+#endif
+
 #define HEADRACE_LANES(expression)                       \
   Vec y;                                                 \
   for (int l = 0; l < 16; ++l) y.lane[l] = (expression); \
@@ -41,7 +64,15 @@ inline Vec add(Vec a, Vec b) { HEADRACE_LANES(a.lane[l] + b.lane[l]); }
 inline Vec sub(Vec a, Vec b) { HEADRACE_LANES(a.lane[l] - b.lane[l]); }
 inline Vec mul(Vec a, Vec b) { HEADRACE_LANES(a.lane[l] * b.lane[l]); }
 inline Vec div(Vec a, Vec b) { HEADRACE_LANES(a.lane[l] / b.lane[l]); }
-inline Vec fma(Vec a, Vec b, Vec c) { HEADRACE_LANES(__builtin_fmaf(a.lane[l], b.lane[l], c.lane[l])); }
+inline Vec fma(Vec a, Vec b, Vec c) {
+  Vec y;
+#if defined(__FP_FAST_FMAF)
+  for (int l = 0; l < 16; ++l) y.lane[l] = __builtin_fmaf(a.lane[l], b.lane[l], c.lane[l]);
+#else
+  for (int l = 0; l < 16; l += 2) fused_pair(a.lane + l, b.lane + l, c.lane + l, y.lane + l);
+#endif
+  return y;
+}
 /// a > b ? a : b, so b where either is NaN, as maxps does; min likewise.
 inline Vec max(Vec a, Vec b) { HEADRACE_LANES(a.lane[l] > b.lane[l] ? a.lane[l] : b.lane[l]); }
 inline Vec min(Vec a, Vec b) { HEADRACE_LANES(a.lane[l] < b.lane[l] ? a.lane[l] : b.lane[l]); }

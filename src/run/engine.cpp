@@ -108,10 +108,13 @@ void Engine::Data::reserve(std::span<const StepEntry> entries) {
 }
 
 void Engine::Data::write_inputs(std::span<const StepEntry> entries) {
-  auto* tokens = reinterpret_cast<std::int32_t*>(executor->input("tokens"));
-  auto* sequences = reinterpret_cast<std::int32_t*>(executor->input("sequence"));
-  auto* positions = reinterpret_cast<std::int32_t*>(executor->input("position"));
-  auto* rows = reinterpret_cast<std::int32_t*>(executor->input("rows"));
+  const auto integers = [&](std::string_view name) {
+    return static_cast<std::int32_t*>(static_cast<void*>(executor->input(name)));  // 64-byte aligned
+  };
+  auto* tokens = integers("tokens");
+  auto* sequences = integers("sequence");
+  auto* positions = integers("position");
+  auto* rows = integers("rows");
   std::int32_t row = 0;
   std::int32_t wanted_row = 0;
   std::int64_t longest = 0;

@@ -46,7 +46,7 @@ Source source_of(const compile::WeightPlan& weight) {
 
 void pack(const Source& source, const Chunk& chunk, const std::byte* rows, std::byte* packed) {
   if (!source.layout) {
-    source.format->decode(rows, source.inputs / source.format->block_elements, reinterpret_cast<float*>(packed));
+    source.format->decode(rows, source.inputs / source.format->block_elements, static_cast<float*>(static_cast<void*>(packed)));
     return;
   }
   kernels::pack_panels(*source.format, *source.layout, rows, source.outputs, source.inputs, chunk.first_panel,

@@ -54,7 +54,7 @@ AddedTokens::AddedTokens(const std::vector<Entry>& entries)
     }
   }
   // By depth, since a fallback is always nearer to the root than its state.
-  std::stable_sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.depth < b.depth; });
+  std::ranges::sort(edges, {}, &Edge::depth);
   for (const Edge& edge : edges) {
     if (edge.parent == 0) continue;
     State& state = states_[edge.child];

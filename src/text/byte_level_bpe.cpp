@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "base/quote.hpp"
 #include "text/byte_alphabet.hpp"
 #include "text/normalization.hpp"
 
@@ -90,15 +91,15 @@ void ByteLevelBpe::add_merges(const VocabularyData& data) {
     left_size = pair.size();
     is_pair = is_pair && append_bytes_of_printable(pair, merge.substr(space + 1));
     if (!is_pair || left_size == 0 || left_size == pair.size()) {
-      fail<InputError>("{}: tokenizer.ggml.merges[{}]: expected two tokens with a space between, found {:?}",
-                       data.source, rank, merge);
+      fail<InputError>("{}: tokenizer.ggml.merges[{}]: expected two tokens with a space between, found {}", data.source,
+                       rank, quoted(merge));
     }
     const TokenId left = find(std::string_view(pair).substr(0, left_size));
     const TokenId right = find(std::string_view(pair).substr(left_size));
     const TokenId result = find(pair);
     if (left < 0 || right < 0 || result < 0) {
-      fail<InputError>("{}: tokenizer.ggml.merges[{}]: expected both parts and the result to be tokens, found {:?}",
-                       data.source, rank, merge);
+      fail<InputError>("{}: tokenizer.ggml.merges[{}]: expected both parts and the result to be tokens, found {}",
+                       data.source, rank, quoted(merge));
     }
     merges_.insert(pair_key(left, right), {static_cast<std::uint32_t>(rank), result});
   }

@@ -23,7 +23,8 @@ std::vector<TokenType> read_types(const formats::Gguf& file) {
   if (!file.has(kKey)) return types;
   for (const std::int64_t number : file.integers(kKey)) {
     if (number < static_cast<int>(TokenType::normal) || number > static_cast<int>(TokenType::byte)) {
-      fail<InputError>("{}: {}[{}]: expected a type from 1 to 6, found {}", file.file_name(), kKey, types.size(), number);
+      fail<InputError>("{}: {}[{}]: expected a type from 1 to 6, found {}", file.file_name(), kKey, types.size(),
+                       number);
     }
     types.push_back(static_cast<TokenType>(number));
   }

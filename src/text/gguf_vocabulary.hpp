@@ -7,7 +7,8 @@
 
 namespace headrace::text {
 
-/// Throws InputError that names the file and the key if one that must be there is missing, or has the wrong type or range.
+/// Throws InputError that names the file and the key if one that must be there is missing, or has the wrong type or
+/// range.
 [[nodiscard]] VocabularyData read_vocabulary(const formats::Gguf& file);
 
 }  // namespace headrace::text

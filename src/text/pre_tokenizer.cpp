@@ -10,6 +10,7 @@
 #include <pcre2.h>
 
 #include "base/error.hpp"
+#include "base/quote.hpp"
 
 namespace headrace::text {
 
@@ -62,7 +63,7 @@ const PreTokenizerRule& find_pre_tokenizer_rule(std::string_view name, std::stri
     supported += supported.empty() ? "" : ", ";
     supported += rule.name;
   }
-  fail<InputError>("{}: tokenizer.ggml.pre: expected one of {}, found {:?}", source, supported, name);
+  fail<InputError>("{}: tokenizer.ggml.pre: expected one of {}, found {}", source, supported, quoted(name));
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "base/quote.hpp"
 #include "text/byte_level_bpe.hpp"
 
 namespace headrace::text {
@@ -42,7 +43,8 @@ void check_data(const VocabularyData& data) {
 std::unique_ptr<const TokenizerModel> make_model(const VocabularyData& data) {
   check_data(data);
   if (data.model == "gpt2") return std::make_unique<ByteLevelBpe>(data);
-  fail<InputError>("{}: tokenizer.ggml.model: expected gpt2 (byte-level BPE), found {:?}", data.source, data.model);
+  fail<InputError>("{}: tokenizer.ggml.model: expected gpt2 (byte-level BPE), found {}", data.source,
+                   quoted(data.model));
 }
 
 AddedTokens make_added_tokens(const VocabularyData& data, bool with_control) {

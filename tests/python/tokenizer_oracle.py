@@ -2,6 +2,7 @@
 tokenizer.json files set it up; and the process that runs our tokenizer."""
 
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -46,6 +47,7 @@ class Vocabulary:
     merges: list
 
     @staticmethod
+    @functools.cache  # GGUFReader takes seconds
     def read(path):
         fields = gguf.GGUFReader(path).fields
         value = lambda key: fields["tokenizer.ggml." + key].contents()

@@ -21,13 +21,13 @@ using Row = std::vector<float>;
 
 constexpr std::int64_t max_rows = 64;
 
-struct Setup {
+struct Fixture {
   std::unique_ptr<Context> context;
   std::unique_ptr<Engine> engine;
 };
 
-Setup make(const TinyModel& tiny, kernels::Isa isa, int threads, std::int64_t sequences = 4) {
-  Setup setup;
+Fixture make(const TinyModel& tiny, kernels::Isa isa, int threads, std::int64_t sequences = 4) {
+  Fixture setup;
   ContextOptions options;
   options.threads = threads;
   setup.context = Context::create(options);
@@ -92,7 +92,7 @@ TEST_P(Contract, HoldsForEveryIsaThreadCountAndChunk) {
     std::vector<Row> expected;
     for (const kernels::Isa isa : kernels::available_isas()) {
       for (const int threads : {1, 2}) {
-        Setup setup = make(tiny, isa, threads);
+        Fixture setup = make(tiny, isa, threads);
         // The ids of the prompt class may differ by ISA, those of the generated class may not.
         if (threads == 1 && (expected.empty() || token_class == TokenClass::prompt)) {
           Session session = setup.engine->open();
@@ -111,7 +111,7 @@ TEST_P(Contract, HoldsForEveryIsaThreadCountAndChunk) {
 
 TEST_P(Contract, HoldsInABatchOfUnequalSequences) {
   const TinyModel tiny(GetParam(), {}, 3);
-  Setup setup = make(tiny, kernels::available_isas().back(), 2);
+  Fixture setup = make(tiny, kernels::available_isas().back(), 2);
   Engine& engine = *setup.engine;
   const std::vector<std::size_t> pasts = {3, 65, 0, 130};
   const std::vector<std::size_t> news = {1, 20, 33, 1};
@@ -145,7 +145,7 @@ TEST_P(Contract, HoldsInABatchOfUnequalSequences) {
 
 TEST_P(Contract, HoldsAfterAbortTruncationForkAndPrefixSharing) {
   const TinyModel tiny(GetParam(), {}, 5);
-  Setup setup = make(tiny, kernels::available_isas().back(), 2);
+  Fixture setup = make(tiny, kernels::available_isas().back(), 2);
   Engine& engine = *setup.engine;
   const std::vector<TokenId> tokens = random_tokens(200, 6);
   const std::vector<TokenId> others = random_tokens(40, 7);
@@ -190,7 +190,7 @@ TEST_P(Contract, HoldsAfterAbortTruncationForkAndPrefixSharing) {
 
 INSTANTIATE_TEST_SUITE_P(Formats, Contract,
                          ::testing::Values("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& instance) { return instance.param; });
 
 TEST(Engine, LongPastsCrossSpans) {
   const TinyModel tiny("q4_1", {}, 8);
@@ -198,7 +198,7 @@ TEST(Engine, LongPastsCrossSpans) {
   std::vector<Row> expected;
   for (const kernels::Isa isa : kernels::available_isas()) {
     for (const int threads : {1, 2}) {
-      Setup setup = make(tiny, isa, threads);
+      Fixture setup = make(tiny, isa, threads);
       Session session = setup.engine->open();
       feed(*setup.engine, session, std::span(tokens).first(1000), threads == 1 ? 64 : 33, TokenClass::generated);
       const auto rows = feed(*setup.engine, session, std::span(tokens).subspan(1000), threads == 1 ? 1 : 50, TokenClass::generated);
@@ -210,7 +210,7 @@ TEST(Engine, LongPastsCrossSpans) {
 
 TEST(Engine, RefusesWhatDoesNotFitAndStaysUsable) {
   const TinyModel tiny("f32", {}, 11);
-  Setup setup = make(tiny, kernels::Isa::portable, 1, 1);
+  Fixture setup = make(tiny, kernels::Isa::portable, 1, 1);
   Engine& engine = *setup.engine;
   Session session = engine.open();
   const std::vector<TokenId> tokens = random_tokens(64, 12);

@@ -65,7 +65,7 @@ TEST(PreTokenizer, UnknownNameListsTheKnownOnes) {
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(),
                 HasSubstr("file.gguf: tokenizer.ggml.pre: expected one of gpt-2, smollm, llama-bpe, qwen2"));
-    EXPECT_THAT(error.what(), HasSubstr("\"nonesuch\""));
+    EXPECT_THAT(error.what(), HasSubstr("'nonesuch'"));
   }
 }
 
