@@ -36,7 +36,7 @@ std::string general_help() {
 [[noreturn]] void fail_unknown(std::string_view kind, std::string_view word, std::span<const std::string> known,
                                std::string_view help) {
   const std::optional<std::string> meant = nearest(word, known);
-  fail<UsageError>("unknown {} {}; {}", kind, quoted(word),
+  fail<UsageError>("unknown {} {}; {}", kind, headrace::quoted(word),
                    meant ? fmt::format("did you mean {}?", *meant) : fmt::format("see {}", help));
 }
 
@@ -68,7 +68,7 @@ void refuse_extras(const CLI::App& app, const Verb& verb) {
     fail_unknown("option", extra.substr(0, extra.find('=')), option_names(app), help);
   }
   for (const std::string& extra : extras) {
-    if (extra != "--") fail<UsageError>("unexpected argument {}; see {}", quoted(extra), help);
+    if (extra != "--") fail<UsageError>("unexpected argument {}; see {}", headrace::quoted(extra), help);
   }
 }
 

@@ -35,9 +35,11 @@ std::unique_ptr<Context> make_context(const EngineFlags& flags, bool verbose) {
   return Context::create(options);
 }
 
-run::EngineOptions engine_options(const models::ModelFile& file, const EngineFlags& flags, Log& log) {
+run::EngineOptions engine_options(const models::ModelFile& file, const EngineFlags& flags, std::int64_t wanted,
+                                  Log& log) {
   run::EngineOptions options;
   options.context = flags.context;
+  options.wanted = wanted;
   options.isa = choose_isa(flags.isa);
   return models::complete_options(file, options, log);
 }

@@ -18,8 +18,10 @@ models::ModelFile open_model(const std::string& model, const Environment& enviro
 
 std::unique_ptr<Context> make_context(const EngineFlags& flags, bool verbose);
 
-/// The flags as options for this model. Throws ResourceError if this machine cannot run the ISA.
-run::EngineOptions engine_options(const models::ModelFile& file, const EngineFlags& flags, Log& log);
+/// The flags as options for this model. `wanted`: rows of a step whose logits are wanted, at most. Throws ResourceError
+/// if this machine cannot run the ISA.
+run::EngineOptions engine_options(const models::ModelFile& file, const EngineFlags& flags, std::int64_t wanted,
+                                  Log& log);
 
 /// Loads the weights.
 std::unique_ptr<run::Engine> load(const models::ModelFile& file, run::EngineOptions options, Context& context,

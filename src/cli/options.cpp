@@ -49,7 +49,8 @@ CLI::Option* add_number(CLI::App& app, const std::string& names, T& value, T min
     const std::optional<T> number = parse_number<T>(results.back());
     if (!number || *number < minimum || *number > maximum) {
       const std::string longest = names.substr(names.rfind(',') + 1);
-      throw CLI::ValidationError(longest, fmt::format("expected {}, got {}", expected, quoted(results.back())));
+      throw CLI::ValidationError(longest,
+                                 fmt::format("expected {}, got {}", expected, headrace::quoted(results.back())));
     }
     value = *number;
     return true;
@@ -75,12 +76,18 @@ void add_model(CLI::App& app, std::string& model) {
   app.add_option("MODEL", model, "a GGUF file, or the name of a known model (smollm2)")->required()->type_name("");
 }
 
-void add_engine_flags(CLI::App& app, EngineFlags& flags) {
+void add_context(CLI::App& app, EngineFlags& flags) {
   add_number<std::int64_t>(
       app, "-c,--context", flags.context, 0, largest_context,
       fmt::format("positions of the context; 0: the model's own, at most {}", models::default_context_limit));
+}
+
+void add_threads(CLI::App& app, EngineFlags& flags) {
   add_number<int>(app, "--threads", flags.threads, 0, 1 << 20,
                   "threads that compute; 0: as many as this process may use");
+}
+
+void add_isa(CLI::App& app, EngineFlags& flags) {
   app.add_option_function<std::string>(
          "--isa",
          [&flags](const std::string& name) {
@@ -88,12 +95,18 @@ void add_engine_flags(CLI::App& app, EngineFlags& flags) {
              if (kernels::isa_name(isa) == name) flags.isa = isa;
            }
            if (!flags.isa || kernels::isa_name(*flags.isa) != name) {
-             throw CLI::ValidationError("--isa",
-                                        fmt::format("expected one of {}, got {}", names_of_isas(), quoted(name)));
+             throw CLI::ValidationError(
+                 "--isa", fmt::format("expected one of {}, got {}", names_of_isas(), headrace::quoted(name)));
            }
          },
          fmt::format("instruction set of the kernels ({}); default: the best of this machine", names_of_isas()))
       ->type_name("NAME");
+}
+
+void add_engine_flags(CLI::App& app, EngineFlags& flags) {
+  add_context(app, flags);
+  add_threads(app, flags);
+  add_isa(app, flags);
   app.add_option("--trace", flags.trace, "write what happened when to this file, for ui.perfetto.dev")
       ->type_name("FILE");
 }

@@ -32,6 +32,10 @@ struct EngineFlags {
   std::optional<kernels::Isa> isa;
   std::string trace;  ///< path, or empty
 };
+void add_context(CLI::App& app, EngineFlags& flags);
+void add_threads(CLI::App& app, EngineFlags& flags);
+void add_isa(CLI::App& app, EngineFlags& flags);
+/// All of them.
 void add_engine_flags(CLI::App& app, EngineFlags& flags);
 
 /// How tokens are chosen, and how many.

@@ -10,6 +10,7 @@
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "base/quote.hpp"
+#include "run/engine_limits.hpp"
 #include "text/gguf_vocabulary.hpp"
 
 namespace headrace::models {
@@ -98,12 +99,19 @@ run::EngineOptions complete_options(const ModelFile& file, run::EngineOptions op
   // A step never has more rows than all its sequences have positions.
   const std::optional<std::int64_t> positions = checked_mul(options.context, options.sequences);
   if (positions) options.rows = std::min(options.rows, *positions);
+  options.wanted = std::min(options.wanted, options.rows);
   return options;
+}
+
+compile::Plan plan_model(const ModelFile& file, const run::EngineOptions& options,
+                         const compile::KernelCatalog& catalog, std::uint64_t memory_bytes) {
+  const Model model = file.model({options.rows, options.wanted, options.sequences, options.context});
+  return compile::plan(model.program, catalog, run::engine_limits(options, catalog, memory_bytes), {});
 }
 
 std::unique_ptr<run::Engine> load_engine(const ModelFile& file, run::EngineOptions options, Context& context) {
   options = complete_options(file, std::move(options), context.log());
-  const Model model = file.model({options.rows, options.sequences, options.context});
+  const Model model = file.model({options.rows, options.wanted, options.sequences, options.context});
   return run::Engine::create(model.program, file.store(), options, context);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/context.hpp"
 #include "base/file.hpp"
+#include "compile/plan.hpp"
 #include "formats/gguf.hpp"
 #include "models/family.hpp"
 #include "run/engine.hpp"
@@ -60,6 +61,11 @@ inline constexpr std::int64_t default_context_limit = 4096;
 /// `options` with what is left open settled for this model: its context if it is 0, and no more rows than positions.
 /// Warns of a context that is longer than the model was trained for. Throws as ModelFile::model does.
 run::EngineOptions complete_options(const ModelFile& file, run::EngineOptions options, Log& log);
+
+/// The Plan that load_engine would make, with nothing loaded; `options` are completed, `memory_bytes` 0 is no limit.
+/// Throws as ModelFile::model and compile::plan do.
+compile::Plan plan_model(const ModelFile& file, const run::EngineOptions& options,
+                         const compile::KernelCatalog& catalog, std::uint64_t memory_bytes);
 
 /// Loads the model for running, with completed options. Throws as ModelFile::model and Engine::create do.
 std::unique_ptr<run::Engine> load_engine(const ModelFile& file, run::EngineOptions options, Context& context);

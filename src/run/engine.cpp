@@ -6,6 +6,7 @@
 #include "base/checked.hpp"
 #include "base/error.hpp"
 #include "kernels/catalog.hpp"
+#include "run/engine_limits.hpp"
 #include "run/executor.hpp"
 #include "run/loader.hpp"
 #include "run/session_data.hpp"
@@ -33,31 +34,13 @@ struct Engine::Data {
   Trace* trace = nullptr;
 };
 
-namespace {
-
-compile::Limits limits_of(const EngineOptions& options, std::int64_t page_positions, std::uint64_t memory_bytes) {
-  const std::int64_t positions = options.kv_positions > 0 ? options.kv_positions : options.sequences * options.context;
-  compile::Limits limits;
-  limits.sizes = {{"T", options.rows}, {"S", options.wanted}, {"B", options.sequences}, {"P", options.context}};
-  limits.memory_bytes = memory_bytes;
-  // A page more for each sequence: their ends need not fill one.
-  limits.pages = ceil_div(positions, page_positions) + options.sequences;
-  return limits;
-}
-
-}  // namespace
-
 std::unique_ptr<Engine> Engine::create(const ir::Program& program, const stream::WeightStore& store,
                                        const EngineOptions& options, Context& context) {
-  if (options.rows < 1 || options.wanted < 1 || options.sequences < 1 || options.context < 1) {
-    fail<InputError>("engine: expected at least 1 row, wanted row, sequence and position, got {}, {}, {} and {}",
-                     options.rows, options.wanted, options.sequences, options.context);
-  }
   auto data = std::make_unique<Data>(context, options);
   data->catalog = kernels::make_catalog(options.isa);
   const MemoryBudget& budget = context.memory();
   const std::uint64_t available = budget.limit_bytes() - std::min(budget.limit_bytes(), budget.reserved_bytes());
-  data->plan = compile::plan(program, *data->catalog, limits_of(options, data->catalog->page_positions(), available), {});
+  data->plan = compile::plan(program, *data->catalog, engine_limits(options, *data->catalog, available), {});
   const compile::Plan& plan = data->plan;
   data->reservation = context.memory().reserve(
       static_cast<std::uint64_t>(plan.weight_bytes + plan.state_bytes + plan.arena_bytes), "the model");
@@ -67,7 +50,8 @@ std::unique_ptr<Engine> Engine::create(const ir::Program& program, const stream:
   data->page_tables.resize(static_cast<std::size_t>(options.sequences), nullptr);
   const ir::Function& entry = plan.program.entry();
   const ir::Type& logits = entry.type(entry.results.at(0));
-  require(logits.shape.size() == 2 && logits.shape[1].is_constant(), "a language model's first result is logits [S, V]");
+  require(logits.shape.size() == 2 && logits.shape[1].is_constant(),
+          "a language model's first result is logits [S, V]");
   data->vocabulary = logits.shape[1].constant();
   return std::unique_ptr<Engine>(new Engine(std::move(data)));
 }
@@ -94,14 +78,16 @@ void Engine::Data::check(std::span<const StepEntry> entries) const {
                        session.length);
     }
     for (const TokenId token : entry.tokens) {
-      if (token < 0 || token >= vocabulary) fail<InputError>("token: expected an id below {}, got {}", vocabulary, token);
+      if (token < 0 || token >= vocabulary)
+        fail<InputError>("token: expected an id below {}, got {}", vocabulary, token);
     }
     for (const std::int64_t row : entry.wanted) require(row >= 0 && row < count, "a wanted row is one of the entry's");
     rows += count;
     wanted_rows += static_cast<std::int64_t>(entry.wanted.size());
   }
   require(!entries.empty(), "a step has entries");
-  if (static_cast<std::int64_t>(entries.size()) > options.sequences || rows > options.rows || wanted_rows > options.wanted) {
+  if (static_cast<std::int64_t>(entries.size()) > options.sequences || rows > options.rows ||
+      wanted_rows > options.wanted) {
     fail<InputError>("step: expected at most {} sequences, {} rows and {} wanted rows, got {}, {} and {}",
                      options.sequences, options.rows, options.wanted, entries.size(), rows, wanted_rows);
   }

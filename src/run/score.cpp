@@ -24,7 +24,7 @@ std::vector<double> log_likelihoods(Engine& engine, std::span<const TokenId> tok
   std::vector<double> scores;
   scores.reserve(tokens.size() - 1);
   Session session = engine.open();
-  const std::int64_t rows = engine.options().rows;
+  const std::int64_t rows = std::min(engine.options().rows, engine.options().wanted);
   // The last token's row predicts what comes after the text: nobody asks.
   const std::int64_t inputs = std::ssize(tokens) - 1;
   std::vector<std::int64_t> wanted(static_cast<std::size_t>(std::min(rows, inputs)));

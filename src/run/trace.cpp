@@ -1,5 +1,7 @@
 #include "run/trace.hpp"
 
+#include <iterator>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 

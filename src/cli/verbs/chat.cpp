@@ -170,7 +170,7 @@ int chat(const Options& options, Invocation& invocation) {
   const Conversation refuses_models_without_template(file);
   const std::unique_ptr<Context> context = make_context(options.engine, invocation.verbose);
   const std::unique_ptr<run::Engine> engine =
-      load(file, engine_options(file, options.engine, context->log()), *context, console);
+      load(file, engine_options(file, options.engine, /*wanted=*/1, context->log()), *context, console);
   TraceFile trace(*engine, options.engine.trace);
   if (console.in_is_terminal() && console.out_is_terminal()) {
     console.note(

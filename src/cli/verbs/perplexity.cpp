@@ -23,6 +23,9 @@ namespace {
 
 constexpr std::uint64_t text_limit_bytes = std::uint64_t{1} << 30;
 
+/// Logits are large: V floats a row.
+constexpr std::int64_t scored_rows = 64;
+
 struct Options {
   std::string model;
   std::string file;
@@ -54,7 +57,7 @@ int measure_perplexity(const Options& options, Invocation& invocation) {
   const std::string text = read_text(options.file, text_limit_bytes);
   const std::vector<text::TokenId> ids = file.tokenizer().encode(text, {.add_special = false, .parse_special = false});
   const std::unique_ptr<Context> context = make_context(options.engine, invocation.verbose);
-  const run::EngineOptions engine_flags = engine_options(file, options.engine, context->log());
+  const run::EngineOptions engine_flags = engine_options(file, options.engine, scored_rows, context->log());
   if (engine_flags.context < 2) throw UsageError("--context: expected at least 2 positions, got 1");
   const auto windows = cut_windows(ids, file.tokenizer(), engine_flags.context);
   if (windows.empty()) {

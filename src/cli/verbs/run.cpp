@@ -89,7 +89,7 @@ int run_model(const Options& options, Invocation& invocation) {
   // A prompt that does not fit is refused before the weights are read.
   const std::vector<text::TokenId> prompt = prompt_tokens(file, options, console);
   const std::unique_ptr<Context> context = make_context(options.engine, invocation.verbose);
-  const run::EngineOptions engine_flags = engine_options(file, options.engine, context->log());
+  const run::EngineOptions engine_flags = engine_options(file, options.engine, /*wanted=*/1, context->log());
   if (prompt.empty()) throw InputError("the prompt is empty: expected text that has at least one token");
   if (std::ssize(prompt) > engine_flags.context) {
     fail<InputError>("the prompt has {} tokens, but the context holds {}; -c N makes it longer", prompt.size(),

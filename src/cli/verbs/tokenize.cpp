@@ -41,7 +41,7 @@ std::vector<text::TokenId> parse_ids(std::string_view text, const text::Tokenize
     const std::optional<text::TokenId> id = parse_number<text::TokenId>(word);
     if (!id || *id < 0 || static_cast<std::size_t>(*id) >= tokenizer.vocabulary_size()) {
       fail<InputError>("token id {}: expected a number from 0 to {}, found {}", ids.size(),
-                       tokenizer.vocabulary_size() - 1, quoted(word));
+                       tokenizer.vocabulary_size() - 1, headrace::quoted(word));
     }
     ids.push_back(*id);
     begin = end;
