@@ -369,7 +369,7 @@ atoms = st.one_of(
     st.sampled_from(["1.5", "-0.0", "1e16", "1e-5", "true", "none", "[]", "{}", "()", "(1,)", "range(3)"]),
     st.text(alphabet="ab cA,ß\u00e9\n'\"\\{}%😀", max_size=6).map(lambda text: json.dumps(text, ensure_ascii=False)),
 )
-FILTERS = """abs capitalize count d default('z') dictsort first float int join join('-') last length list lower items max
+FILTERS = """abs capitalize count d default('z') dictsort first float int join join("-") last length list lower items|list max
 min reverse|list round round(1) sort sort(reverse=true) string sum title tojson tojson(indent=2) trim unique|list upper
 center(9) indent indent(2,true) replace('a','bb') truncate(5) wordcount map('string')|list select|list batch(2)|list
 slice(2)|list int(5,16) trim('a') escape tojson(sort_keys=true) format(1) map(attribute='b')|list urlencode""".split()
