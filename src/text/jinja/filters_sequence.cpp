@@ -38,7 +38,7 @@ Value first(Runtime& runtime, const Value& input, Arguments& arguments) {
 
 Value last(Runtime& runtime, const Value& input, Arguments& arguments) {
   const Parameters none(runtime, "last", arguments, {});
-  if (input.is_undefined() || (input.sequence() != nullptr && input.sequence()->kind == Kind::generator)) {
+  if (input.sequence() != nullptr && input.sequence()->kind == Kind::generator) {
     runtime.fail("last: expected something that can be reversed, found {}", type_name(input));
   }
   if (input.is_string() && !input.string()->bytes.empty()) return get_item(runtime, input, std::int64_t{-1});
