@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy over the C++ files of build/release, only over those that changed since they last passed.
+"""Runs clang-tidy over the C++ files of src/, only over those that changed since they last passed.
 
-A file that passed leaves a stamp named by the hash of all it depends on: the compile command, .clang-tidy, its own
-text and that of every header of the project that it includes (from ninja's dependency log).
+A file that passed leaves a stamp named by the hash of all it depends on: its compile commands (one for each instruction
+set), .clang-tidy, its own text and that of every header of the project that it includes (from ninja's dependency log).
 """
 
 import hashlib
@@ -33,23 +33,27 @@ def dependencies() -> dict[str, list[Path]]:
 
 
 def main() -> int:
-    entries = [e for e in json.loads((BUILD / "compile_commands.json").read_text())
-               if not Path(e["file"]).is_relative_to(ROOT / "build")]
+    commands: dict[str, list[dict]] = {}
+    for entry in json.loads((BUILD / "compile_commands.json").read_text()):
+        if Path(entry["file"]).is_relative_to(ROOT / "src"):
+            commands.setdefault(entry["file"], []).append(entry)
     of_object = dependencies()
     tool = subprocess.run([TIDY, "--version"], capture_output=True, check=True).stdout
     config = (ROOT / ".clang-tidy").read_bytes()
 
-    def stamp(entry: dict) -> Path:
-        files = of_object.get(str(BUILD / entry["output"]))
-        if files is None:
-            raise SystemExit(f"{entry['file']}: not built yet; run make test or make check first")
-        digest = hashlib.sha256(tool + config + entry["command"].encode())
-        for path in sorted(files):
-            if path.is_relative_to(ROOT):
-                digest.update(path.read_bytes())
+    def stamp(file: str) -> Path:
+        digest = hashlib.sha256(tool + config)
+        for entry in commands[file]:
+            files = of_object.get(str(BUILD / entry["output"]))
+            if files is None:
+                raise SystemExit(f"{file}: not built yet; run make test or make check first")
+            digest.update(entry["command"].encode())
+            for path in sorted(files):
+                if path.is_relative_to(ROOT):
+                    digest.update(path.read_bytes())
         return STAMPS / digest.hexdigest()
 
-    pending = [(entry["file"], path) for entry in entries if not (path := stamp(entry)).exists()]
+    pending = [(file, path) for file in commands if not (path := stamp(file)).exists()]
     STAMPS.mkdir(parents=True, exist_ok=True)
 
     def check(item: tuple[str, Path]) -> bool:
@@ -65,7 +69,7 @@ def main() -> int:
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         bad = sum(not fine for fine in pool.map(check, pending))
-    print(f"clang-tidy: {len(entries)} files, {len(pending)} checked now, {bad} with findings")
+    print(f"clang-tidy: {len(commands)} files, {len(pending)} checked now, {bad} with findings")
     return 1 if bad else 0
 
 

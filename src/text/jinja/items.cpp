@@ -1,5 +1,6 @@
 // Attributes, items, slices, lengths and iteration.
 #include <algorithm>
+#include <array>
 
 #include "text/jinja/operators.hpp"
 #include "text/jinja/unicode.hpp"
@@ -50,6 +51,17 @@ std::optional<Value> attribute(Runtime& runtime, const Value& value, std::string
   return bind_method(runtime, value, name);
 }
 
+/// Methods that would change a list or dict: the immutable sandbox hides them, even where a dict has such a key.
+bool is_mutator(const Value& value, std::string_view name) {
+  static constexpr std::array<std::string_view, 8> of_list{"append", "clear", "pop",    "reverse",
+                                                           "insert", "sort",  "extend", "remove"};
+  static constexpr std::array<std::string_view, 5> of_dict{"clear", "pop", "popitem", "setdefault", "update"};
+  if (value.dict() != nullptr) return std::find(of_dict.begin(), of_dict.end(), name) != of_dict.end();
+  const auto* sequence = value.sequence();
+  return sequence != nullptr && sequence->kind == Kind::list &&
+         std::find(of_list.begin(), of_list.end(), name) != of_list.end();
+}
+
 [[noreturn]] void fail_undefined(Runtime& runtime, const Value& value) {
   const auto& message = std::get<Undefined>(value.data()).message;
   runtime.fail("{}", message ? *message : "found an undefined value");
@@ -71,6 +83,7 @@ Value get_attribute(Runtime& runtime, const Value& value, const Value& name) {
   runtime.charge(1);
   if (value.is_undefined()) fail_undefined(runtime, value);
   if (auto found = attribute(runtime, value, name.string()->bytes)) return std::move(*found);
+  if (is_mutator(value, name.string()->bytes)) return missing(runtime, value, name);
   if (auto found = item(runtime, value, name)) return std::move(*found);
   return missing(runtime, value, name);
 }
@@ -91,9 +104,11 @@ Value get_slice(Runtime& runtime, const Value& value, const Value& start, const 
   const auto* sequence = value.sequence();
   const bool sliceable = string != nullptr || (sequence != nullptr && is_indexable(sequence->kind));
   for (const auto* bound : {&start, &stop, &step}) {
-    if (!bound->is_none() && !bound->integer()) return missing(runtime, value, *bound);  // Python's TypeError
+    if (!bound->is_none() && !bound->integer()) {
+      runtime.fail("slice: expected bounds that are int or None, found {}", type_name(*bound));
+    }
   }
-  if (!sliceable) return missing(runtime, value, None{});
+  if (!sliceable) runtime.fail("slice: expected a str or a sequence, found {}", type_name(value));
   // PySlice_AdjustIndices.
   const auto size = static_cast<std::int64_t>(string != nullptr ? string->length : sequence->items.size());
   const std::int64_t by = step.integer().value_or(1);
