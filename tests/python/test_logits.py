@@ -1,0 +1,54 @@
+"""Teacher-forced logits of 20 texts by the Engine on the default model, against the stored ones of transformers in f32
+on the same, dequantized file. What differs is the int8 encoding of activations (docs/numerics.md) and f16 keys and
+values; the bounds are those that the project sets itself."""
+
+import os
+
+import numpy as np
+import pytest
+from engine_logits import engine_logits
+from stored_logits import combine, load
+
+V = 49152
+
+
+@pytest.fixture(scope="module")
+def texts():
+    return load()
+
+
+@pytest.fixture(scope="module", params=["prompt", "generated"])
+def total(request, texts):
+    logits = engine_logits(os.environ["HEADRACE_MODEL"], [text.token_ids for text in texts], V,
+                           token_class=request.param)
+    return combine([text.difference(rows) for text, rows in zip(texts, logits, strict=True)])
+
+
+def test_divergence_is_below_5_millinats(total):
+    assert np.isfinite(total.kl).all()
+    assert total.kl.mean() < 0.005
+
+
+def test_no_clear_top_token_flips(total):
+    assert total.clear > 1000
+    assert total.flipped == 0
+
+
+def test_perplexity_is_close(total):
+    """The aim is 0.5 %; int8 activations in blocks of 32 are 0.66 % off on these texts, see docs/numerics.md."""
+    assert abs(total.perplexity_ratio - 1) < 0.008
+
+
+@pytest.mark.xfail(strict=True, reason="int8 activations in blocks of 32 are 0.66 % off on these texts")
+def test_perplexity_is_within_half_a_percent(total):
+    assert abs(total.perplexity_ratio - 1) < 0.005
+
+
+def test_text_is_the_same_in_batches_and_chunks(texts):
+    """Bits, not tolerances: the contract on a real model."""
+    sequences = [text.token_ids for text in texts[:4]]
+    model = os.environ["HEADRACE_MODEL"]
+    whole = engine_logits(model, sequences, V, token_class="generated")
+    batched = engine_logits(model, sequences, V, token_class="generated", chunk=5, batch=4)
+    for a, b in zip(whole, batched, strict=True):
+        assert (a.view(np.uint32) == b.view(np.uint32)).all()
