@@ -222,6 +222,10 @@ View sized_view(const ir::Type& type, const ir::Bindings& sizes) {
   view.rank = static_cast<std::uint8_t>(type.shape.size());
   view.element = type.element;
   for (std::size_t i = 0; i < type.shape.size(); ++i) view.dims[i] = type.shape[i].evaluate(sizes);
+  if (type.is_state()) {
+    const auto positions = sizes.find("P");
+    if (positions != sizes.end()) view.state.longest = positions->second;
+  }
   return view;
 }
 

@@ -29,6 +29,7 @@ struct Engine::Data {
   std::unique_ptr<PagePool> pages;
   std::unique_ptr<Executor> executor;
   std::vector<std::byte* const*> page_tables;  ///< one a sequence; the executor keeps its address
+  std::vector<std::int64_t> lengths;           ///< of each sequence, the step's rows included; likewise
   std::int64_t vocabulary = 0;
   std::int64_t wanted = 0;  ///< rows of the last step
   Trace* trace = nullptr;
@@ -48,6 +49,7 @@ std::unique_ptr<Engine> Engine::create(const ir::Program& program, const stream:
   data->pages = std::make_unique<PagePool>(plan.limits.pages, plan.page_bytes, plan.page_positions);
   data->executor = std::make_unique<Executor>(plan, *data->catalog, data->weights.weights, context.threads());
   data->page_tables.resize(static_cast<std::size_t>(options.sequences), nullptr);
+  data->lengths.resize(static_cast<std::size_t>(options.sequences), 0);
   const ir::Function& entry = plan.program.entry();
   const ir::Type& logits = entry.type(entry.results.at(0));
   require(logits.shape.size() == 2 && logits.shape[1].is_constant(),
@@ -127,10 +129,11 @@ void Engine::Data::write_inputs(std::span<const StepEntry> entries) {
       sequences[row] = static_cast<std::int32_t>(i);
       positions[row] = static_cast<std::int32_t>(session.length + static_cast<std::int64_t>(t));
     }
-    longest = std::max(longest, session.length + static_cast<std::int64_t>(entries[i].tokens.size()));
+    lengths[i] = session.length + static_cast<std::int64_t>(entries[i].tokens.size());
+    longest = std::max(longest, lengths[i]);
   }
   wanted = wanted_row;
-  executor->set_pages(page_tables.data(), static_cast<std::int64_t>(entries.size()));
+  executor->set_pages(page_tables.data(), lengths.data(), static_cast<std::int64_t>(entries.size()));
   executor->set_sizes(
       {{"T", row}, {"S", wanted_row}, {"B", static_cast<std::int64_t>(entries.size())}, {"P", longest}});
 }

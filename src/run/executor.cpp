@@ -162,11 +162,12 @@ std::byte* Executor::input(std::string_view name) const {
   fail<InternalError>("executor: no input {}", name);
 }
 
-void Executor::set_pages(std::byte* const* const* pages, std::int64_t sequences) {
+void Executor::set_pages(std::byte* const* const* pages, const std::int64_t* lengths, std::int64_t sequences) {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     for (std::size_t o = 0; o < steps_[i].operands + steps_[i].results; ++o) {
       View& view = views_[steps_[i].first_view + o];
       view.state.pages = pages;
+      view.state.lengths = lengths;
       view.state.sequences = sequences;
     }
   }

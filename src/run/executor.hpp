@@ -29,8 +29,9 @@ class Executor {
   [[nodiscard]] std::byte* input(std::string_view name) const;
   /// The entry's tensor result, after run(). Encoded results are not read.
   [[nodiscard]] const compile::View& output(std::size_t index) const { return outputs_.at(index); }
-  /// The page tables of the next runs, one a sequence, which must stay while they run.
-  void set_pages(std::byte* const* const* pages, std::int64_t sequences);
+  /// The page tables of the next runs, one a sequence, and the positions that each has pages for and that may be read
+  /// after the run has written its own; both must stay while they run.
+  void set_pages(std::byte* const* const* pages, const std::int64_t* lengths, std::int64_t sequences);
 
   /// Runs all steps. Throws InputError if an index in an input was out of bounds.
   void run(Trace* trace);

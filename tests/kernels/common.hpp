@@ -24,7 +24,7 @@
 namespace headrace::kernels {
 
 /// A test of each known ISA. One that the machine lacks is reported as skipped.
-class IsaTest : public testing::TestWithParam<Isa> {
+class IsaTest : public ::testing::TestWithParam<Isa> {
  protected:
   void SetUp() override {
     const auto isas = available_isas();
@@ -36,10 +36,12 @@ class IsaTest : public testing::TestWithParam<Isa> {
   [[nodiscard]] static const KernelTable& portable_table() { return kernel_table(Isa::portable); }
 };
 
-inline std::string isa_test_name(const testing::TestParamInfo<Isa>& info) { return std::string(isa_name(info.param)); }
+inline std::string isa_test_name(const ::testing::TestParamInfo<Isa>& info) {
+  return std::string(isa_name(info.param));
+}
 
 #define HEADRACE_TEST_EVERY_ISA(suite) \
-  INSTANTIATE_TEST_SUITE_P(Isa, suite, testing::ValuesIn(headrace::kernels::known_isas()), isa_test_name)
+  INSTANTIATE_TEST_SUITE_P(Isa, suite, ::testing::ValuesIn(headrace::kernels::known_isas()), isa_test_name)
 
 /// Bytes at a multiple of 64.
 class Bytes {
@@ -121,15 +123,15 @@ inline Bytes pack(const formats::Format& format, const Layout& layout, const std
 }
 
 /// Equal bits; NaNs count as equal (docs/numerics.md leaves their payload open).
-inline testing::AssertionResult same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  if (a.size() != b.size()) return testing::AssertionFailure() << "sizes " << a.size() << " and " << b.size();
+inline ::testing::AssertionResult same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  if (a.size() != b.size()) return ::testing::AssertionFailure() << "sizes " << a.size() << " and " << b.size();
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (std::isnan(a[i]) && std::isnan(b[i])) continue;
     if (std::bit_cast<std::uint32_t>(a[i]) != std::bit_cast<std::uint32_t>(b[i])) {
-      return testing::AssertionFailure() << "element " << i << ": " << std::hexfloat << a[i] << " and " << b[i];
+      return ::testing::AssertionFailure() << "element " << i << ": " << std::hexfloat << a[i] << " and " << b[i];
     }
   }
-  return testing::AssertionSuccess();
+  return ::testing::AssertionSuccess();
 }
 
 constexpr double epsilon = 0x1p-24;  ///< the largest relative error of one f32 rounding

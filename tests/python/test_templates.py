@@ -369,10 +369,10 @@ atoms = st.one_of(
     st.sampled_from(["1.5", "-0.0", "1e16", "1e-5", "true", "none", "[]", "{}", "()", "(1,)", "range(3)"]),
     st.text(alphabet="ab cA,ß\u00e9\n'\"\\{}%😀", max_size=6).map(lambda text: json.dumps(text, ensure_ascii=False)),
 )
-FILTERS = """abs capitalize count d default('z') dictsort first float int join join('-') last length list lower items max
+FILTERS = """abs capitalize count d default('z') dictsort first float int join join("-") last length list lower items|list max
 min reverse|list round round(1) sort sort(reverse=true) string sum title tojson tojson(indent=2) trim unique|list upper
 center(9) indent indent(2,true) replace('a','bb') truncate(5) wordcount map('string')|list select|list batch(2)|list
-slice(2)|list int(5,16) trim('a') escape tojson(sort_keys=true) format(1) map(attribute='b')|list urlencode""".split()
+slice(2)|list int(5,16) trim('a') escape tojson(sort_keys=true) format(1) map(attribute='b')|list""".split()
 METHODS = """upper() lower() strip() strip('a') lstrip() rstrip('b ') split() split(',') split('a',1) rsplit(none,1) title()
 capitalize() startswith('a') endswith(('a','b')) replace('a','x',1) find('a') rfind('a') count('a') index('a') join(['x','y'])
 items() keys() values() get('k') get('z',1) splitlines() isdigit() isalpha() isupper() islower() isspace() zfill(5) ljust(5)
@@ -396,13 +396,14 @@ def compound(inner):
         ),
         st.tuples(inner, inner, inner).map(lambda p: f"({p[0]} if {p[1]} else {p[2]})"),
         st.lists(inner, max_size=3).map(lambda items: "[" + ", ".join(items) + "]"),
-        st.tuples(inner, inner).map(lambda p: f"{{{p[0]}: {p[1]}}}"),
+        # jinja2 raises for an unhashable constant key when it compiles, even where it never runs: hashable keys only.
+        st.tuples(st.sampled_from(["'k'", "1", "s", "t", "f", "(1, 'a')"]), inner).map(lambda p: f"{{{p[0]}: {p[1]}}}"),
         inner.map(lambda e: f"(not {e})"),
         inner.map(lambda e: f"(-{e})"),
     )
 
 
-@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=1500, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.recursive(atoms, compound, max_leaves=6))
 def test_expressions(render, expression):
     template = "{{ " + expression + " }}"

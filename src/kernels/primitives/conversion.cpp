@@ -11,14 +11,15 @@ namespace {
 
 using Run = void (*)(const KernelCall&) noexcept;
 
-/// Cuts a finite number to an integer of `bits` that wraps.
+/// The integer part of a finite number, wrapped to the width of T.
 template <class T>
 T wrapped(double value) noexcept {
-  constexpr int bits = 8 * static_cast<int>(sizeof(T));
-  const double modulus = std::ldexp(1.0, bits);
-  double rest = std::fmod(std::trunc(value), modulus);
-  if (rest < 0) rest += modulus;
-  return static_cast<T>(static_cast<std::uint64_t>(rest));
+  constexpr double limit = 0x1p63;
+  if (value > -limit && value < limit) return static_cast<T>(static_cast<std::int64_t>(value));
+  // Beyond, doubles are whole, and their remainder by 2^64 is exact.
+  const double rest = std::fmod(value, 2 * limit);
+  const auto magnitude = static_cast<std::uint64_t>(std::fabs(rest));
+  return static_cast<T>(rest < 0 ? 0 - magnitude : magnitude);
 }
 
 template <ElementType from, ElementType to>

@@ -106,7 +106,8 @@ Value select(Runtime& runtime, const Value& input, Arguments& arguments) {
       if (test == nullptr) runtime.fail("select: expected a known test, found '{}'", name);
       ++used;
     }
-    for (const auto& item : iterate(runtime, input)->items) {
+    const auto iterated = iterate(runtime, input);  // outlives the loop, which a temporary would not
+    for (const auto& item : iterated->items) {
       const Runtime::Level level(runtime);
       runtime.charge(given.size() + arguments.keyword.size());
       const Value subject = path ? path->get(runtime, item) : item;

@@ -38,7 +38,7 @@ Value first(Runtime& runtime, const Value& input, Arguments& arguments) {
 
 Value last(Runtime& runtime, const Value& input, Arguments& arguments) {
   const Parameters none(runtime, "last", arguments, {});
-  if (input.is_undefined() || (input.sequence() != nullptr && input.sequence()->kind == Kind::generator)) {
+  if (input.sequence() != nullptr && input.sequence()->kind == Kind::generator) {
     runtime.fail("last: expected something that can be reversed, found {}", type_name(input));
   }
   if (input.is_string() && !input.string()->bytes.empty()) return get_item(runtime, input, std::int64_t{-1});
@@ -63,7 +63,8 @@ Value join(Runtime& runtime, const Value& input, Arguments& arguments) {
   if (parameters.has(1) && !parameters[1].is_none()) path.emplace(runtime, parameters[1]);
   std::string out;
   bool is_first = true;
-  for (const auto& item : iterate(runtime, input)->items) {
+  const auto iterated = iterate(runtime, input);  // outlives the loop, which a temporary would not
+  for (const auto& item : iterated->items) {
     runtime.charge_bytes(separator.size());
     if (!is_first) out += separator;
     is_first = false;
@@ -141,7 +142,8 @@ Value unique(Runtime& runtime, const Value& input, Arguments& arguments) {
   std::vector<Value> kept;
   DictBuilder seen(runtime);
   std::size_t count = 0;
-  for (const auto& value : iterate(runtime, input)->items) {
+  const auto iterated = iterate(runtime, input);  // outlives the loop, which a temporary would not
+  for (const auto& value : iterated->items) {
     Value key = fold_case(runtime, path.get(runtime, value), parameters.truth(0, false));
     seen.set(std::move(key), None{});
     if (seen.size() > count) kept.push_back(value);
@@ -175,7 +177,8 @@ Value sum(Runtime& runtime, const Value& input, Arguments& arguments) {
   const AttributePath path(runtime, parameters.has(0) ? parameters[0] : Value(None{}));
   Value total = parameters.has(1) ? parameters[1] : Value(std::int64_t{0});
   if (total.is_string()) runtime.fail("sum: expected a start that is no str, found str");
-  for (const auto& value : iterate(runtime, input)->items) {
+  const auto iterated = iterate(runtime, input);  // outlives the loop, which a temporary would not
+  for (const auto& value : iterated->items) {
     total = arithmetic(runtime, Arithmetic::add, total, path.get(runtime, value));
   }
   return total;
@@ -187,7 +190,8 @@ Value batch(Runtime& runtime, const Value& input, Arguments& arguments) {
   const bool fills = parameters.has(1) && !parameters[1].is_none();
   std::vector<Value> rows;
   std::vector<Value> row;
-  for (const auto& value : iterate(runtime, input)->items) {
+  const auto iterated = iterate(runtime, input);  // outlives the loop, which a temporary would not
+  for (const auto& value : iterated->items) {
     if (static_cast<std::int64_t>(row.size()) == size) rows.push_back(runtime.sequence(std::exchange(row, {})));
     row.push_back(value);
   }

@@ -49,7 +49,8 @@ void dict_arguments(Runtime& runtime, std::string_view callee, Arguments& argume
     if (const auto* dict = first.dict()) {
       for (const auto& [key, value] : dict->entries) set(key, value);
     } else {
-      for (const auto& pair : iterate(runtime, first)->items) {
+      const auto iterated = iterate(runtime, first);  // outlives the loop, which a temporary would not
+      for (const auto& pair : iterated->items) {
         const auto items = iterate(runtime, pair);
         if (items->items.size() != 2) {
           runtime.fail("{}: expected pairs of a key and a value, found {} items", callee, items->items.size());

@@ -11,6 +11,10 @@ namespace headrace::text::jinja {
 void raise_at(std::string_view name, std::size_t line, const std::string& message) {
   std::string plain = fmt::format("{}:{}: {}", name, line, message);
   std::replace_if(plain.begin(), plain.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  // A message may quote a part of a character; it stays printable.
+  if (!unicode::is_valid(plain)) {
+    std::replace_if(plain.begin(), plain.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
+  }
   throw InputError(plain);
 }
 

@@ -219,7 +219,8 @@ Value join(Runtime& runtime, const Value& self, Arguments& arguments) {
   const Parameters parameters(runtime, "join", arguments, {"iterable"}, 1);
   std::string out;
   bool first = true;
-  for (const auto& item : iterate(runtime, parameters[0])->items) {
+  const auto iterated = iterate(runtime, parameters[0]);  // outlives the loop, which a temporary would not
+  for (const auto& item : iterated->items) {
     if (!item.is_string()) runtime.fail("join: expected items that are str, found {}", type_name(item));
     runtime.charge_bytes(bytes(item).size() + bytes(self).size());
     if (!first) out += bytes(self);
