@@ -72,15 +72,36 @@ void refuse_extras(const CLI::App& app, const Verb& verb) {
   }
 }
 
+/// Help as other programs print it: no "REQUIRED", no "Excludes:", a default only where there is one to tell.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  HelpFormatter() { column_width(30); }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_type_size() == 0 || option->get_type_name().empty() ? "" : " " + option->get_type_name();
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    const std::string& value = option->get_default_str();
+    return option->get_description() + (value.empty() ? "" : " (default " + value + ")");
+  }
+  std::string make_footer(const CLI::App* app) const override { return app->get_footer() + "\n"; }
+};
+
+/// CLI11's message, but "--prompt: 1 required TEXT missing" in plainer words.
+std::string plain_message(const CLI::ParseError& error) {
+  const std::string message = error.what();
+  const std::size_t colon = message.find(": 1 required ");
+  return colon == std::string::npos ? message : message.substr(0, colon) + ": expected a value behind it";
+}
+
 /// The parsed verb, or nothing if its help was asked for and shown.
 std::optional<std::function<int(Invocation&)>> parse_verb(const Verb& verb, std::vector<std::string> arguments,
                                                           bool& verbose, Console& console) {
   CLI::App app(verb.summary + (verb.details.empty() ? "" : "\n\n" + verb.details), "headrace " + verb.name);
   app.allow_extras();
-  app.get_formatter()->column_width(34);
+  app.formatter(std::make_shared<HelpFormatter>());
   app.set_help_flag("-h,--help", "this text");
   app.add_flag("-v,--verbose", verbose, "say more on stderr, and all that led to an error");
-  app.footer("\nExamples:\n" + verb.example);
+  app.footer("Examples:\n" + verb.example);
   std::function<int(Invocation&)> run = verb.declare(app);
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants a vector
   try {
@@ -90,7 +111,7 @@ std::optional<std::function<int(Invocation&)>> parse_verb(const Verb& verb, std:
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
     refuse_extras(app, verb);
-    fail<UsageError>("{}; see headrace {} --help", error.what(), verb.name);
+    fail<UsageError>("{}; see headrace {} --help", plain_message(error), verb.name);
   }
   refuse_extras(app, verb);
   return run;

@@ -42,7 +42,36 @@ std::string replace_controls(std::string_view text, std::string_view replacement
   return out;
 }
 
+using Json = nlohmann::ordered_json;
+
+std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+/// Objects and lists of objects one member a line; lists of numbers, however long, on one.
+void append_json(std::string& out, const Json& json, std::size_t indent) {
+  const bool spread = !json.empty() && (json.is_object() || (json.is_array() && json.front().is_structured()));
+  if (!spread) {
+    out += dump(json);
+    return;
+  }
+  const std::string line(indent + 2, ' ');
+  out += json.is_object() ? "{" : "[";
+  bool first = true;
+  for (const auto& [key, value] : json.items()) {
+    out += (first ? "\n" : ",\n") + line;
+    if (json.is_object()) out += dump(key) + ": ";
+    append_json(out, value, indent + 2);
+    first = false;
+  }
+  out += "\n" + std::string(indent, ' ') + (json.is_object() ? "}" : "]");
+}
+
 }  // namespace
+
+std::string json_text(const nlohmann::ordered_json& json) {
+  std::string text;
+  append_json(text, json, 0);
+  return text;
+}
 
 Console::Console()
     : in_is_terminal_(::isatty(STDIN_FILENO) == 1),
@@ -55,9 +84,7 @@ void Console::write(std::string_view text) {
   if (error != 0) fail<ResourceError>("standard output: cannot be written: {}", std::strerror(error));
 }
 
-void Console::write_json(const nlohmann::ordered_json& object) {
-  write(object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
-}
+void Console::write_json(const nlohmann::ordered_json& object) { write(json_text(object) + "\n"); }
 
 void Console::note(std::string_view text) noexcept {
   try {

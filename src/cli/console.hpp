@@ -36,6 +36,8 @@ class Console {
   bool err_is_terminal_;
 };
 
+/// JSON as people and programs read it: a member a line, lists of numbers on one line, U+FFFD for what is no UTF-8.
+std::string json_text(const nlohmann::ordered_json& json);
 /// `text` with control characters replaced, so that it is one plain line.
 std::string one_line(std::string_view text);
 /// `text` with what a terminal would obey replaced by U+FFFD; line feeds and tabs stay. `text` is UTF-8.

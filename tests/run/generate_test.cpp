@@ -2,6 +2,7 @@
 #include "run/generate.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -16,29 +17,29 @@ namespace headrace::run {
 namespace {
 
 using headrace::testing::TinyModel;
-using testing::ElementsAreArray;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
-struct Setup {
+struct Rig {
   std::unique_ptr<Context> context;
   std::unique_ptr<Engine> engine;
 };
 
-Setup make(std::int64_t rows, std::int64_t positions) {
+Rig make(std::int64_t rows, std::int64_t positions) {
   static const TinyModel tiny("q4_1", {}, 7);
-  Setup setup;
+  Rig rig;
   ContextOptions options;
   options.threads = 1;
-  setup.context = Context::create(options);
+  rig.context = Context::create(options);
   EngineOptions engine;
   engine.rows = rows;
   engine.wanted = 1;
   engine.context = positions;
   engine.kv_positions = 4 * positions;
   const models::Model model = tiny.model({engine.rows, engine.wanted, engine.sequences, engine.context});
-  setup.engine = Engine::create(model.program, tiny.store, engine, *setup.context);
-  return setup;
+  rig.engine = Engine::create(model.program, tiny.store, engine, *rig.context);
+  return rig;
 }
 
 std::vector<TokenId> prompt_of(std::int64_t count) {
@@ -75,17 +76,17 @@ std::vector<TokenId> by_hand(Engine& engine, const std::vector<TokenId>& prompt,
 
 TEST(Generate, EqualsStepsByHandHoweverThePromptIsCut) {
   const auto prompt = prompt_of(37);
-  const Setup whole = make(64, 128);
+  const Rig whole = make(64, 128);
   const auto expected = by_hand(*whole.engine, prompt, 12);
   for (const std::int64_t rows : {1, 8, 36, 37, 64}) {
-    const Setup setup = make(rows, 128);
-    Session session = setup.engine->open();
+    const Rig rig = make(rows, 128);
+    Session session = rig.engine->open();
     std::vector<TokenId> streamed;
     std::vector<std::int64_t> done;
     GenerateOptions options = greedy(12);
     options.on_token = [&](TokenId token) { streamed.push_back(token); };
     options.on_prefill = [&](std::int64_t positions, std::int64_t) { done.push_back(positions); };
-    const GenerateResult result = generate(*setup.engine, session, prompt, options);
+    const GenerateResult result = generate(*rig.engine, session, prompt, options);
     EXPECT_THAT(result.tokens, ElementsAreArray(expected)) << rows;
     EXPECT_EQ(streamed, result.tokens);
     EXPECT_EQ(result.finish_reason, FinishReason::length);
@@ -99,38 +100,38 @@ TEST(Generate, EqualsStepsByHandHoweverThePromptIsCut) {
 }
 
 TEST(Generate, GoesOnInTheSameSession) {
-  const Setup setup = make(64, 128);
+  const Rig rig = make(64, 128);
   const auto prompt = prompt_of(20);
-  Session session = setup.engine->open();
-  const auto first = generate(*setup.engine, session, prompt, greedy(5)).tokens;
+  Session session = rig.engine->open();
+  const auto first = generate(*rig.engine, session, prompt, greedy(5)).tokens;
   // The last token was chosen and not computed: it is the next prompt's first.
   const std::vector<TokenId> next = {first.back(), 3, 4};
-  const auto second = generate(*setup.engine, session, next, greedy(5));
+  const auto second = generate(*rig.engine, session, next, greedy(5));
   EXPECT_EQ(second.prompt_tokens, 3);
   EXPECT_EQ(session.length(), 20 + 4 + 3 + 4);
 }
 
 TEST(Generate, StopsAtAStopTokenWhichIsNoPartOfTheText) {
-  const Setup setup = make(64, 128);
+  const Rig rig = make(64, 128);
   const auto prompt = prompt_of(10);
-  const auto expected = by_hand(*setup.engine, prompt, 8);
+  const auto expected = by_hand(*rig.engine, prompt, 8);
   const TokenId stop = expected[5];
   const auto first = std::find(expected.begin(), expected.end(), stop);
   GenerateOptions options = greedy(100);
   options.is_stop = [&](TokenId token) { return token == stop; };
-  Session session = setup.engine->open();
-  const GenerateResult result = generate(*setup.engine, session, prompt, options);
+  Session session = rig.engine->open();
+  const GenerateResult result = generate(*rig.engine, session, prompt, options);
   EXPECT_EQ(result.finish_reason, FinishReason::stop);
   EXPECT_EQ(result.tokens, std::vector<TokenId>(expected.begin(), first));
   EXPECT_EQ(session.length(), 10 + std::ssize(result.tokens));
 }
 
 TEST(Generate, EndsAtItsLimits) {
-  const Setup setup = make(64, 16);
+  const Rig rig = make(64, 16);
   for (const auto& [length, max_tokens, expected] : std::vector<std::array<std::int64_t, 3>>{
            {10, 0, 0}, {10, 1, 1}, {10, 7, 7}, {10, 8, 7}, {10, 1000, 7}, {16, 5, 1}, {15, 5, 2}}) {
-    Session session = setup.engine->open();
-    const GenerateResult result = generate(*setup.engine, session, prompt_of(length), greedy(max_tokens));
+    Session session = rig.engine->open();
+    const GenerateResult result = generate(*rig.engine, session, prompt_of(length), greedy(max_tokens));
     EXPECT_EQ(std::ssize(result.tokens), expected) << length << " " << max_tokens;
     EXPECT_EQ(result.finish_reason, FinishReason::length);
     EXPECT_LE(session.length(), 16);
@@ -138,38 +139,38 @@ TEST(Generate, EndsAtItsLimits) {
 }
 
 TEST(Generate, RefusesAPromptThatDoesNotFit) {
-  const Setup setup = make(64, 16);
-  Session session = setup.engine->open();
-  EXPECT_THAT([&] { generate(*setup.engine, session, {}, greedy(1)); },
+  const Rig rig = make(64, 16);
+  Session session = rig.engine->open();
+  EXPECT_THAT([&] { generate(*rig.engine, session, {}, greedy(1)); },
               ThrowsMessage<InputError>(HasSubstr("the prompt has no tokens")));
-  EXPECT_THAT([&] { generate(*setup.engine, session, prompt_of(17), greedy(1)); },
+  EXPECT_THAT([&] { generate(*rig.engine, session, prompt_of(17), greedy(1)); },
               ThrowsMessage<InputError>(HasSubstr("the prompt has 17 tokens; expected at most 16")));
-  generate(*setup.engine, session, prompt_of(10), greedy(1));
-  EXPECT_THAT([&] { generate(*setup.engine, session, prompt_of(7), greedy(1)); },
+  generate(*rig.engine, session, prompt_of(10), greedy(1));
+  EXPECT_THAT([&] { generate(*rig.engine, session, prompt_of(7), greedy(1)); },
               ThrowsMessage<InputError>(HasSubstr("at most 6, since the context holds 16 and 10 are used")));
   EXPECT_EQ(session.length(), 10);
 }
 
 TEST(Generate, CanBeCancelledBetweenSteps) {
-  const Setup setup = make(8, 128);
+  const Rig rig = make(8, 128);
   const auto prompt = prompt_of(20);
   std::atomic<bool> cancel{false};
   GenerateOptions options = greedy(50);
   options.cancel = &cancel;
   options.on_token = [&, count = 0](TokenId) mutable { cancel = ++count == 3; };
-  Session session = setup.engine->open();
-  const GenerateResult some = generate(*setup.engine, session, prompt, options);
+  Session session = rig.engine->open();
+  const GenerateResult some = generate(*rig.engine, session, prompt, options);
   EXPECT_EQ(some.finish_reason, FinishReason::cancelled);
-  EXPECT_EQ(some.tokens, by_hand(*setup.engine, prompt, 3));
+  EXPECT_EQ(some.tokens, by_hand(*rig.engine, prompt, 3));
   EXPECT_EQ(session.length(), 20 + 2);
 
   cancel = false;
   options.on_prefill = [&](std::int64_t done, std::int64_t) { cancel = done >= 16; };
-  Session other = setup.engine->open();
+  Session other = rig.engine->open();
   // Prefix sharing would leave too few steps to cancel between.
   auto fresh = prompt;
   fresh[0] = 99;
-  const GenerateResult none = generate(*setup.engine, other, fresh, options);
+  const GenerateResult none = generate(*rig.engine, other, fresh, options);
   EXPECT_EQ(none.finish_reason, FinishReason::cancelled);
   EXPECT_TRUE(none.tokens.empty());
   EXPECT_EQ(none.prefill_tokens, 16);
@@ -177,26 +178,26 @@ TEST(Generate, CanBeCancelledBetweenSteps) {
 }
 
 TEST(Generate, SharesAPrefixWithoutChangingTheText) {
-  const Setup setup = make(64, 256);
+  const Rig rig = make(64, 256);
   const auto prompt = prompt_of(150);
-  Session first = setup.engine->open();
-  const GenerateResult expected = generate(*setup.engine, first, prompt, greedy(8));
+  Session first = rig.engine->open();
+  const GenerateResult expected = generate(*rig.engine, first, prompt, greedy(8));
   EXPECT_EQ(expected.shared_tokens, 0);
-  Session second = setup.engine->open();
-  const GenerateResult shared = generate(*setup.engine, second, prompt, greedy(8));
+  Session second = rig.engine->open();
+  const GenerateResult shared = generate(*rig.engine, second, prompt, greedy(8));
   EXPECT_GT(shared.shared_tokens, 0);
   EXPECT_EQ(shared.shared_tokens + shared.prefill_tokens, 150);
   EXPECT_EQ(shared.tokens, expected.tokens);
 }
 
 TEST(Generate, IsReproducibleBySeed) {
-  const Setup setup = make(64, 128);
+  const Rig rig = make(64, 128);
   GenerateOptions options = greedy(20);
   options.sampler.temperature = 1.5;
   const auto with_seed = [&](std::uint64_t seed) {
     options.sampler.seed = seed;
-    Session session = setup.engine->open();
-    return generate(*setup.engine, session, prompt_of(5), options).tokens;
+    Session session = rig.engine->open();
+    return generate(*rig.engine, session, prompt_of(5), options).tokens;
   };
   EXPECT_EQ(with_seed(1), with_seed(1));
   EXPECT_NE(with_seed(1), with_seed(2));

@@ -15,8 +15,8 @@ namespace headrace::run {
 namespace {
 
 using headrace::testing::TinyModel;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
 
 TEST(LogProbability, IsThatOfASoftmax) {
   const std::vector<float> logits = {std::log(1.0F), std::log(2.0F), std::log(5.0F)};
@@ -28,29 +28,29 @@ TEST(LogProbability, IsThatOfASoftmax) {
   EXPECT_NEAR(log_probability(std::vector<float>{-10000.0F, 0.0F}, 0), -10000, 1e-9);
 }
 
-struct Setup {
+struct Rig {
   std::unique_ptr<Context> context;
   std::unique_ptr<Engine> engine;
 };
 
-Setup make(std::int64_t rows, std::int64_t wanted) {
+Rig make(std::int64_t rows, std::int64_t wanted) {
   static const TinyModel tiny("q8_0", {}, 3);
-  Setup setup;
-  setup.context = Context::create({});
+  Rig rig;
+  rig.context = Context::create({});
   EngineOptions engine;
   engine.rows = rows;
   engine.wanted = wanted;
   engine.context = 100;
   const models::Model model = tiny.model({engine.rows, engine.wanted, engine.sequences, engine.context});
-  setup.engine = Engine::create(model.program, tiny.store, engine, *setup.context);
-  return setup;
+  rig.engine = Engine::create(model.program, tiny.store, engine, *rig.context);
+  return rig;
 }
 
 TEST(LogLikelihoods, AreThoseOfRowsOneByOneAndOfAnyChunks) {
   std::vector<TokenId> tokens;
   for (int i = 0; i < 60; ++i) tokens.push_back((i * 29 + 5) % 100);
   for (const TokenClass token_class : {TokenClass::prompt, TokenClass::generated}) {
-    const Setup one = make(1, 1);
+    const Rig one = make(1, 1);
     Session session = one.engine->open();
     std::vector<double> expected;
     const std::int64_t row = 0;
@@ -63,17 +63,17 @@ TEST(LogLikelihoods, AreThoseOfRowsOneByOneAndOfAnyChunks) {
     ScoreOptions options;
     options.token_class = token_class;
     for (const auto& [rows, wanted] : std::vector<std::pair<int, int>>{{1, 1}, {64, 7}, {16, 16}, {64, 64}}) {
-      const Setup setup = make(rows, wanted);
-      EXPECT_EQ(log_likelihoods(*setup.engine, tokens, options), expected) << rows << " " << wanted;
+      const Rig rig = make(rows, wanted);
+      EXPECT_EQ(log_likelihoods(*rig.engine, tokens, options), expected) << rows << " " << wanted;
     }
   }
 }
 
 TEST(LogLikelihoods, NeedTwoTokensAndRoom) {
-  const Setup setup = make(8, 8);
+  const Rig rig = make(8, 8);
   const std::vector<TokenId> tokens(101, 1);
   const auto score = [&](std::size_t count) {
-    return log_likelihoods(*setup.engine, std::span(tokens).first(count), ScoreOptions{});
+    return log_likelihoods(*rig.engine, std::span(tokens).first(count), ScoreOptions{});
   };
   EXPECT_THAT([&] { score(1); }, ThrowsMessage<InputError>(HasSubstr("expected 2 to 100 tokens (the context), got 1")));
   EXPECT_THAT([&] { score(101); }, ThrowsMessage<InputError>(HasSubstr("got 101")));

@@ -55,13 +55,14 @@ int measure_perplexity(const Options& options, Invocation& invocation) {
   Console& console = invocation.console;
   const models::ModelFile file = open_model(options.model, invocation.environment);
   const std::string text = read_text(options.file, text_limit_bytes);
-  const std::vector<text::TokenId> ids = file.tokenizer().encode(text, {.add_special = false, .parse_special = false});
+  const std::vector<text::TokenId> ids = file.tokenizer().encode(text, {.add_special = false, .parse_special = true});
   const std::unique_ptr<Context> context = make_context(options.engine, invocation.verbose);
   const run::EngineOptions engine_flags = engine_options(file, options.engine, scored_rows, context->log());
   if (engine_flags.context < 2) throw UsageError("--context: expected at least 2 positions, got 1");
   const auto windows = cut_windows(ids, file.tokenizer(), engine_flags.context);
   if (windows.empty()) {
-    fail<InputError>("{}: expected a text of at least 2 tokens, found {}", options.file, ids.size());
+    fail<InputError>("{}: expected a text of at least 2 tokens, found {}",
+                     options.file == "-" ? "standard input" : options.file, ids.size());
   }
   const std::unique_ptr<run::Engine> engine = load(file, engine_flags, *context, console);
   TraceFile trace(*engine, options.engine.trace);
@@ -125,7 +126,8 @@ Verb verb_perplexity() {
           .summary = "how well a model predicts a text",
           .details =
               "The text is cut into consecutive windows of the context (-c), each begun anew, with BOS if the "
-              "vocabulary wants one.\nEvery token is scored given those before it in its window; a window's first "
+              "vocabulary wants one, and tokenized as by the verb tokenize.\nEvery token is scored given those before "
+              "it in its window; a window's first "
               "token is not scored.\nPerplexity is exp(-mean log-likelihood).",
           .example =
               "  headrace perplexity smollm2 text.txt\n"
