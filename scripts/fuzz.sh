@@ -7,13 +7,13 @@ cd "$repo"
 seconds="$1"
 say "building the fuzz targets"
 cmake --preset fuzz >/dev/null
-cmake --build build/fuzz
+cmake --build build/fuzz --target fuzz_targets
 
 # One target, its output in build/fuzz/<target>.log. A slow input, too much memory or a crash fails it.
 fuzz_one() {
   local name="$1" seconds="$2" log="build/fuzz/$1.log"
   mkdir -p "build/fuzz/corpus/$name" build/fuzz/artifacts
-  if "build/fuzz/fuzz/$name" -max_total_time="$seconds" -rss_limit_mb=2048 -malloc_limit_mb=1024 -timeout=10 \
+  if "build/fuzz/fuzz/$name" -max_total_time="$seconds" -rss_limit_mb=2048 -malloc_limit_mb=256 -timeout=10 \
     -print_final_stats=1 -artifact_prefix="build/fuzz/artifacts/$name-" \
     "build/fuzz/corpus/$name" "fuzz/corpus/$name" >"$log" 2>&1; then
     printf '%s: %s inputs run\n' "$name" "$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")"
