@@ -91,7 +91,8 @@ class Binder {
     for (const int slot : each.results) touch(slot, end);
     std::vector<Lifetime> lifetimes;
     for (std::size_t i = 0; i < count; ++i) {
-      const bool input = is_entry && each.slots[i].kind == Slot::Kind::parameter && each.slots[i].type.kind == ir::Type::Kind::tensor;
+      const bool input =
+          is_entry && each.slots[i].kind == Slot::Kind::parameter && each.slots[i].type.kind == ir::Type::Kind::tensor;
       if (each.slots[i].kind != Slot::Kind::arena && !input) continue;
       // The Engine writes inputs before the first step, and reads them back never.
       lifetimes.push_back({i, align_up(value_bytes(each.slots[i].type, catalog_, sizes_), alignment),
@@ -112,7 +113,8 @@ class Binder {
   /// Largest first, each at the lowest offset that is free throughout its life (Pisarchyk and Lee 2020, arXiv
   /// 2001.03288, greedy by size).
   static void place(std::vector<Lifetime> lifetimes, Frame& frame) {
-    std::stable_sort(lifetimes.begin(), lifetimes.end(), [](const Lifetime& a, const Lifetime& b) { return a.bytes > b.bytes; });
+    std::stable_sort(lifetimes.begin(), lifetimes.end(),
+                     [](const Lifetime& a, const Lifetime& b) { return a.bytes > b.bytes; });
     std::vector<const Lifetime*> placed;  // by offset
     for (const Lifetime& next : lifetimes) {
       std::int64_t offset = 0;
@@ -123,9 +125,9 @@ class Binder {
       }
       frame.offsets[next.slot] = offset;
       frame.own_bytes = std::max(frame.own_bytes, offset + next.bytes);
-      const auto behind = std::upper_bound(placed.begin(), placed.end(), offset, [&](std::int64_t value, const Lifetime* other) {
-        return value < frame.offsets[other->slot];
-      });
+      const auto behind = std::upper_bound(
+          placed.begin(), placed.end(), offset,
+          [&](std::int64_t value, const Lifetime* other) { return value < frame.offsets[other->slot]; });
       placed.insert(behind, &next);
     }
   }
@@ -158,7 +160,8 @@ class Binder {
     for (const PlanStep& step : each.steps) {
       BoundStep bound;
       bound.step = &step;
-      for (const int slot : step.operands) bound.operands.push_back(resolve(each, slot, base, frame, arguments, results));
+      for (const int slot : step.operands)
+        bound.operands.push_back(resolve(each, slot, base, frame, arguments, results));
       for (const int slot : step.results) bound.results.push_back(resolve(each, slot, base, frame, arguments, results));
       if (step.callee >= 0) {
         flatten(static_cast<std::size_t>(step.callee), base + frame.own_bytes, bound.operands, bound.results);

@@ -172,8 +172,9 @@ ir::Program order_states(const ir::Program& program, const KernelCatalog& catalo
       types.push_back(function.type(id));
       if (parameters.back()) types.back().encoding = "columns16";
     }
-    result.functions.push_back(rewrite(function, function.name, result, types,
-                                       [](ir::Builder&, const ir::Node&, std::span<const ValueId>) { return std::nullopt; }));
+    result.functions.push_back(
+        rewrite(function, function.name, result, types,
+                [](ir::Builder&, const ir::Node&, std::span<const ValueId>) { return std::nullopt; }));
   }
   ir::verify(result);
   return result;
@@ -206,8 +207,9 @@ ir::Program eliminate_dead_nodes(const ir::Program& program) {
     for (std::size_t i = 0; i < function.body.size(); ++i) {
       if (keep[i]) pruned.body.push_back(function.body[i]);
     }
-    result.functions.push_back(rewrite(pruned, function.name, result, {},
-                                       [](ir::Builder&, const ir::Node&, std::span<const ValueId>) { return std::nullopt; }));
+    result.functions.push_back(
+        rewrite(pruned, function.name, result, {},
+                [](ir::Builder&, const ir::Node&, std::span<const ValueId>) { return std::nullopt; }));
   }
   ir::verify(result);
   return result;

@@ -13,8 +13,8 @@ bool is_alias(const ir::OpDef& op, std::span<const ir::Type> operands);
 /// Whether the op does nothing but that.
 bool needs_no_kernel(const ir::OpDef& op, std::span<const ir::Type> operands);
 
-/// A function for each distinct combination of Formats that its calls bind ("layer", "layer.1", …), so that what follows
-/// knows the Format of every Weight. Functions that are not called are left out.
+/// A function for each distinct combination of Formats that its calls bind ("layer", "layer.1", …), so that what
+/// follows knows the Format of every Weight. Functions that are not called are left out.
 ir::Program specialize(const ir::Program& program);
 
 /// Makes encodings explicit: `linear` on a Weight whose Format wants one reads `encode(x)`, one for all its readers.

@@ -70,7 +70,7 @@ struct Limits {
 struct Profile {};
 
 struct Plan {
-  ir::Program program;  ///< lowered
+  ir::Program program;                  ///< lowered
   std::vector<PlanTemplate> templates;  ///< as program.functions; the last one is the entry
   std::vector<WeightPlan> weights;      ///< in the order of the entry's Weight parameters
   std::vector<StatePlan> states;        ///< in the order of the entry's State parameters
@@ -115,7 +115,7 @@ struct SizedCall {
 struct BoundPlan {
   ir::Bindings sizes;
   std::vector<BoundStep> steps;
-  std::vector<BoundOperand> inputs;   ///< the entry's tensor parameters, in order
+  std::vector<BoundOperand> inputs;  ///< the entry's tensor parameters, in order
   std::vector<std::string> input_names;
   std::vector<BoundOperand> outputs;  ///< the entry's tensor results, in order
   std::int64_t arena_bytes = 0;

@@ -123,13 +123,13 @@ void check_memory(const Plan& plan) {
   if (static_cast<std::uint64_t>(needed) <= plan.limits.memory_bytes) return;
   const auto available = static_cast<std::int64_t>(plan.limits.memory_bytes);
   const std::int64_t rest = available - plan.weight_bytes - plan.arena_bytes;
-  const std::int64_t positions = plan.page_bytes == 0 ? 0 : std::max<std::int64_t>(rest / plan.page_bytes, 0) * plan.page_positions;
-  fail<ResourceError>(
-      "memory: {} are available, {} are needed: weights {}, KV {} for {} positions, buffers {}; {}",
-      mebibytes(available), mebibytes(needed), mebibytes(plan.weight_bytes), mebibytes(plan.state_bytes),
-      plan.limits.pages * plan.page_positions, mebibytes(plan.arena_bytes),
-      positions > 0 ? fmt::format("a context of {} positions would fit", positions)
-                    : std::string("the weights alone do not fit"));
+  const std::int64_t positions =
+      plan.page_bytes == 0 ? 0 : std::max<std::int64_t>(rest / plan.page_bytes, 0) * plan.page_positions;
+  fail<ResourceError>("memory: {} are available, {} are needed: weights {}, KV {} for {} positions, buffers {}; {}",
+                      mebibytes(available), mebibytes(needed), mebibytes(plan.weight_bytes),
+                      mebibytes(plan.state_bytes), plan.limits.pages * plan.page_positions, mebibytes(plan.arena_bytes),
+                      positions > 0 ? fmt::format("a context of {} positions would fit", positions)
+                                    : std::string("the weights alone do not fit"));
 }
 
 }  // namespace

@@ -83,7 +83,8 @@ std::string print_plan(const Plan& plan, const KernelCatalog& catalog, const mac
   }
   out += fmt::format("weights {} bytes in {} units, all {}\n", plan.weight_bytes, plan.weights.size(),
                      residence_name(Residence::pinned));
-  out += fmt::format("KV {} bytes in {} pages of {} positions\n", plan.state_bytes, plan.limits.pages, plan.page_positions);
+  out += fmt::format("KV {} bytes in {} pages of {} positions\n", plan.state_bytes, plan.limits.pages,
+                     plan.page_positions);
   out += fmt::format("arena {} bytes\n", bound.arena_bytes);
   out += fmt::format("predicted {:.3f} ms a step\n", total * 1e3);
   return out;

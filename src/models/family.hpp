@@ -22,14 +22,14 @@ struct StepLimits {
 
 /// What people and the runtime ask of a model, beyond its Program. The dimension letters are the design's.
 struct ModelShape {
-  std::int64_t layers = 0;                ///< L
-  std::int64_t width = 0;                 ///< D
-  std::int64_t heads = 0;                 ///< H
-  std::int64_t kv_heads = 0;              ///< K
-  std::int64_t head_width = 0;            ///< E
-  std::int64_t feed_forward_width = 0;    ///< F
-  std::int64_t vocabulary = 0;            ///< V
-  std::int64_t context_length = 0;        ///< that the model was trained for
+  std::int64_t layers = 0;              ///< L
+  std::int64_t width = 0;               ///< D
+  std::int64_t heads = 0;               ///< H
+  std::int64_t kv_heads = 0;            ///< K
+  std::int64_t head_width = 0;          ///< E
+  std::int64_t feed_forward_width = 0;  ///< F
+  std::int64_t vocabulary = 0;          ///< V
+  std::int64_t context_length = 0;      ///< that the model was trained for
 };
 
 /// A language model's step. The entry takes, by name:

@@ -39,7 +39,9 @@ class ConfigReader {
 class LayerWeights {
  public:
   /// `name` is the tensor's within a layer, "attn_q.weight"; `shape` [N, K] or [N].
-  void add(std::string name, std::vector<std::int64_t> shape) { tensors_.emplace_back(std::move(name), std::move(shape)); }
+  void add(std::string name, std::vector<std::int64_t> shape) {
+    tensors_.emplace_back(std::move(name), std::move(shape));
+  }
   [[nodiscard]] std::span<const std::pair<std::string, std::vector<std::int64_t>>> tensors() const { return tensors_; }
 
  private:

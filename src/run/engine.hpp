@@ -90,9 +90,9 @@ class Engine {
   [[nodiscard]] Session open();
 
   /// Computes the rows of all entries. Writes State tentatively: each session must be committed or aborted before its
-  /// next step. Logits of the wanted rows follow in the order of the entries. Throws InputError if a token is out of the
-  /// vocabulary or a sequence would exceed the context, ResourceError if the KV pages are used up; then no session has
-  /// changed.
+  /// next step. Logits of the wanted rows follow in the order of the entries. Throws InputError if a token is out of
+  /// the vocabulary or a sequence would exceed the context, ResourceError if the KV pages are used up; then no session
+  /// has changed.
   void step(std::span<const StepEntry> entries);
   /// Row `index` of the last step's logits [S, V].
   [[nodiscard]] std::span<const float> logits(std::int64_t index) const;

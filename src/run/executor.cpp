@@ -108,7 +108,8 @@ void Executor::place_barriers() {
     const auto add = [&](const BoundOperand& operand, const View& view, bool written) {
       if (operand.kind == BoundOperand::Kind::arena) {
         // An encoded row is longer than its elements; twice their f32 size is a bound for every encoding.
-        const std::int64_t bytes = operand.type.is_encoded() ? view.elements() * 4 : view.elements() * ir::element_bytes(view.element);
+        const std::int64_t bytes =
+            operand.type.is_encoded() ? view.elements() * 4 : view.elements() * ir::element_bytes(view.element);
         accesses.push_back({operand.index, operand.index + std::max<std::int64_t>(bytes, 1), written});
       } else if (operand.kind == BoundOperand::Kind::state) {
         // Far behind the arena, one byte a State.

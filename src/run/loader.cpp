@@ -46,7 +46,8 @@ Source source_of(const compile::WeightPlan& weight) {
 
 void pack(const Source& source, const Chunk& chunk, const std::byte* rows, std::byte* packed) {
   if (!source.layout) {
-    source.format->decode(rows, source.inputs / source.format->block_elements, static_cast<float*>(static_cast<void*>(packed)));
+    source.format->decode(rows, source.inputs / source.format->block_elements,
+                          static_cast<float*>(static_cast<void*>(packed)));
     return;
   }
   kernels::pack_panels(*source.format, *source.layout, rows, source.outputs, source.inputs, chunk.first_panel,
@@ -79,14 +80,16 @@ LoadedWeights load_weights(const compile::Plan& plan, const stream::WeightStore&
     total += expected;
     const std::int64_t panel_rows = source.layout ? kernels::panel_outputs : source.outputs;
     const std::int64_t panels = ceil_div(source.outputs, panel_rows);
-    const std::int64_t step = std::max<std::int64_t>(chunk_bytes / std::max<std::int64_t>(row_bytes * panel_rows, 1), 1);
+    const std::int64_t step =
+        std::max<std::int64_t>(chunk_bytes / std::max<std::int64_t>(row_bytes * panel_rows, 1), 1);
     for (std::int64_t panel = 0; panel < panels; panel += step) {
       Chunk chunk;
       chunk.weight = i;
       chunk.first_panel = panel;
       chunk.last_panel = std::min(panel + step, panels);
       chunk.offset = static_cast<std::uint64_t>(panel * panel_rows * row_bytes);
-      chunk.bytes = static_cast<std::uint64_t>((std::min(chunk.last_panel * panel_rows, source.outputs) - panel * panel_rows) * row_bytes);
+      chunk.bytes = static_cast<std::uint64_t>(
+          (std::min(chunk.last_panel * panel_rows, source.outputs) - panel * panel_rows) * row_bytes);
       largest = std::max(largest, chunk.bytes);
       chunks.push_back(chunk);
     }

@@ -29,12 +29,12 @@ struct Session::Data {
   void add_page(PageId page);
 
   PagePool& pool;
-  std::vector<TokenId> tokens;           ///< committed, then tentative
-  std::vector<TokenClass> classes;       ///< as tokens
-  std::int64_t length = 0;               ///< committed
+  std::vector<TokenId> tokens;      ///< committed, then tentative
+  std::vector<TokenClass> classes;  ///< as tokens
+  std::int64_t length = 0;          ///< committed
   std::vector<PageId> pages;
-  std::vector<std::byte*> bases;         ///< of pages
-  std::vector<ChainId> chains;           ///< of the full committed pages
+  std::vector<std::byte*> bases;  ///< of pages
+  std::vector<ChainId> chains;    ///< of the full committed pages
 };
 
 }  // namespace headrace::run

@@ -34,7 +34,9 @@ void FileStore::read(std::string_view weight, std::uint64_t offset, std::span<st
   file_.read(range.offset + offset, out);
 }
 
-void MemoryStore::add(std::string weight, std::vector<std::byte> bytes) { weights_[std::move(weight)] = std::move(bytes); }
+void MemoryStore::add(std::string weight, std::vector<std::byte> bytes) {
+  weights_[std::move(weight)] = std::move(bytes);
+}
 
 const std::vector<std::byte>& MemoryStore::find(std::string_view weight) const {
   const auto place = weights_.find(weight);

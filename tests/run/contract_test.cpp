@@ -81,7 +81,9 @@ void expect_equal(const std::vector<Row>& a, const std::vector<Row>& b, const st
   }
 }
 
-std::vector<Row> slice(const std::vector<Row>& rows, std::size_t begin) { return {rows.begin() + static_cast<std::ptrdiff_t>(begin), rows.end()}; }
+std::vector<Row> slice(const std::vector<Row>& rows, std::size_t begin) {
+  return {rows.begin() + static_cast<std::ptrdiff_t>(begin), rows.end()};
+}
 
 class Contract : public ::testing::TestWithParam<std::string> {};
 
@@ -179,13 +181,14 @@ TEST_P(Contract, HoldsAfterAbortTruncationForkAndPrefixSharing) {
   EXPECT_EQ(partial.length(), 64);
   expect_equal(feed(engine, partial, std::span(tokens).subspan(64), 64, TokenClass::prompt), slice(expected, 64),
                "after a partly accepted step");
-  expect_equal(feed(engine, whole, others, 3, TokenClass::generated),
-               [&] {
-                 Session again = engine.open();
-                 feed(engine, again, tokens, 11, TokenClass::prompt);
-                 return feed(engine, again, others, 8, TokenClass::generated);
-               }(),
-               "of the session whose pages were shared");
+  expect_equal(
+      feed(engine, whole, others, 3, TokenClass::generated),
+      [&] {
+        Session again = engine.open();
+        feed(engine, again, tokens, 11, TokenClass::prompt);
+        return feed(engine, again, others, 8, TokenClass::generated);
+      }(),
+      "of the session whose pages were shared");
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, Contract,
@@ -201,7 +204,8 @@ TEST(Engine, LongPastsCrossSpans) {
       Fixture setup = make(tiny, isa, threads);
       Session session = setup.engine->open();
       feed(*setup.engine, session, std::span(tokens).first(1000), threads == 1 ? 64 : 33, TokenClass::generated);
-      const auto rows = feed(*setup.engine, session, std::span(tokens).subspan(1000), threads == 1 ? 1 : 50, TokenClass::generated);
+      const auto rows =
+          feed(*setup.engine, session, std::span(tokens).subspan(1000), threads == 1 ? 1 : 50, TokenClass::generated);
       if (expected.empty()) expected = rows;
       expect_equal(rows, expected, std::string(kernels::isa_name(isa)));
     }
@@ -228,10 +232,12 @@ TEST(Engine, RefusesWhatDoesNotFitAndStaysUsable) {
   expect_equal(feed(engine, session, tokens, 64, TokenClass::prompt), expected, "after the pages were used up");
   Session second = engine.open();
   Session third = engine.open();
-  for (int i = 0; i < 10; ++i) feed(engine, second, random_tokens(64, 100u + static_cast<unsigned>(i)), 64, TokenClass::prompt);
+  for (int i = 0; i < 10; ++i)
+    feed(engine, second, random_tokens(64, 100u + static_cast<unsigned>(i)), 64, TokenClass::prompt);
   EXPECT_THROW(
       {
-        for (int i = 0; i < 10; ++i) feed(engine, third, random_tokens(64, 200u + static_cast<unsigned>(i)), 64, TokenClass::prompt);
+        for (int i = 0; i < 10; ++i)
+          feed(engine, third, random_tokens(64, 200u + static_cast<unsigned>(i)), 64, TokenClass::prompt);
       },
       ResourceError);
 }

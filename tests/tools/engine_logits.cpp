@@ -1,6 +1,6 @@
 // engine_logits MODEL ISA CLASS CHUNK BATCH: reads lines of token ids from stdin, and writes for each line its
-// teacher-forced logits f32 [T, V] by the Engine to stdout. ISA: a name, or best; CLASS: prompt or generated; CHUNK: rows
-// of one sequence in a step; BATCH: sequences that step together.
+// teacher-forced logits f32 [T, V] by the Engine to stdout. ISA: a name, or best; CLASS: prompt or generated; CHUNK:
+// rows of one sequence in a step; BATCH: sequences that step together.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
