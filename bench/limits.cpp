@@ -51,16 +51,22 @@ __attribute__((target("avx512f"))) void read_512(const std::byte* data, std::int
     }                                                                                                                 \
   }
 #define HEADRACE_ONE(instruction, r, n) instruction " %%" r "12, %%" r "12, %%" r n "\n\t"
-#define HEADRACE_EACH(i, r)                                                                        \
-  HEADRACE_ONE(i, r, "0")                                                                          \
-  HEADRACE_ONE(i, r, "1")                                                                          \
-  HEADRACE_ONE(i, r, "2")                                                                          \
-  HEADRACE_ONE(i, r, "3")                                                                          \
-  HEADRACE_ONE(i, r, "4")                                                                          \
-  HEADRACE_ONE(i, r, "5")                                                                          \
-  HEADRACE_ONE(i, r, "6")                                                                          \
-  HEADRACE_ONE(i, r, "7") HEADRACE_ONE(i, r, "8") HEADRACE_ONE(i, r, "9") HEADRACE_ONE(i, r, "10") \
-      HEADRACE_ONE(i, r, "11")
+// clang-format 19 does not settle on one form of this.
+// clang-format off
+#define HEADRACE_EACH(i, r) \
+  HEADRACE_ONE(i, r, "0") \
+  HEADRACE_ONE(i, r, "1") \
+  HEADRACE_ONE(i, r, "2") \
+  HEADRACE_ONE(i, r, "3") \
+  HEADRACE_ONE(i, r, "4") \
+  HEADRACE_ONE(i, r, "5") \
+  HEADRACE_ONE(i, r, "6") \
+  HEADRACE_ONE(i, r, "7") \
+  HEADRACE_ONE(i, r, "8") \
+  HEADRACE_ONE(i, r, "9") \
+  HEADRACE_ONE(i, r, "10") \
+  HEADRACE_ONE(i, r, "11")
+// clang-format on
 
 HEADRACE_CHAINS(int8_dots, "vpdpbusd", "zmm")
 HEADRACE_CHAINS(bf16_dots, "vdpbf16ps", "zmm")
