@@ -99,7 +99,7 @@ void add_isa(CLI::App& app, EngineFlags& flags) {
                  "--isa", fmt::format("expected one of {}, got {}", names_of_isas(), headrace::quoted(name)));
            }
          },
-         fmt::format("instruction set of the kernels ({}); default: the best of this machine", names_of_isas()))
+         fmt::format("kernels for this instruction set ({}); default: the best one", names_of_isas()))
       ->type_name("NAME");
 }
 
@@ -121,7 +121,7 @@ void add_sampling_flags(CLI::App& app, SamplingFlags& flags) {
   add_number<double>(app, "--top-p", sampler.top_p, 0, 1,
                      "choose among the likeliest tokens that hold this probability");
   add_number<double>(app, "--min-p", sampler.min_p, 0, 1,
-                     "choose among tokens with at least this share of the likeliest one's probability");
+                     "choose among tokens with this share of the likeliest one's probability");
   add_number<double>(app, "--repeat-penalty", sampler.repetition_penalty, 0.01, 100,
                      "divide the odds of tokens that have occurred; 1: no penalty");
   add_number<std::uint64_t>(app, "--seed", sampler.seed, 0, std::numeric_limits<std::uint64_t>::max(),

@@ -53,7 +53,7 @@ def test_help_has_an_example(verb):
     text = succeeds(verb, "--help")
     assert f"headrace {verb} " in text.split("Examples:")[1]
     assert verb in succeeds("--help")
-    assert all(len(line) <= 130 for line in text.splitlines())
+    assert all(len(line) <= 120 for line in text.splitlines())
 
 
 def test_version():

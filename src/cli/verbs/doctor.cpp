@@ -69,7 +69,8 @@ Verb verb_doctor() {
           .summary = "this machine as Headrace sees it",
           .details =
               "Cores, usable threads and why so many, memory and limits, instruction sets, the kernels chosen,\n"
-              "and rates of reading and computing, measured in about half a second.",
+              "and rates of reading and computing, measured in about half a second.\n"
+              "",
           .example = "  headrace doctor\n  headrace doctor --json",
           .declare = declare};
 }

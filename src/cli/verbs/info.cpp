@@ -90,7 +90,7 @@ std::function<int(Invocation&)> declare(CLI::App& app) {
 Verb verb_info() {
   return {.name = "info",
           .summary = "what is in a model file, and what running it takes",
-          .details = "Reads the header only. Memory is that of one sequence with a context of -c positions.",
+          .details = "Reads the header only. Memory is that of one sequence with a context of -c positions.\n",
           .example =
               "  headrace info smollm2\n"
               "  headrace info model.gguf -c 32768 --json\n"

@@ -122,17 +122,19 @@ std::function<int(Invocation&)> declare(CLI::App& app) {
 }  // namespace
 
 Verb verb_perplexity() {
-  return {.name = "perplexity",
-          .summary = "how well a model predicts a text",
-          .details =
-              "The text is cut into consecutive windows of the context (-c), each begun anew, with BOS if the "
-              "vocabulary wants one, and tokenized as by the verb tokenize.\nEvery token is scored given those before "
-              "it in its window; a window's first "
-              "token is not scored.\nPerplexity is exp(-mean log-likelihood).",
-          .example =
-              "  headrace perplexity smollm2 text.txt\n"
-              "  headrace perplexity model.gguf text.txt -c 512 --class generated --json",
-          .declare = declare};
+  return {
+      .name = "perplexity",
+      .summary = "how well a model predicts a text",
+      .details =
+          "The text becomes tokens as by the verb tokenize. They are cut into consecutive windows of the context "
+          "(-c),\n"
+          "each begun anew, with BOS if the vocabulary wants one. Every token is scored given those before it in its\n"
+          "window; a window's first token is not scored. Perplexity is exp(-mean log-likelihood).\n"
+          "",
+      .example =
+          "  headrace perplexity smollm2 text.txt\n"
+          "  headrace perplexity model.gguf text.txt -c 512 --class generated --json",
+      .declare = declare};
 }
 
 }  // namespace headrace::cli

@@ -128,19 +128,21 @@ std::function<int(Invocation&)> declare(CLI::App& app) {
 }  // namespace
 
 Verb verb_run() {
-  return {.name = "run",
-          .summary = "answer one prompt",
-          .details =
-              "The prompt comes from -p, -f or standard input; one line end behind a file's text is not part of "
-              "it.\nCtrl-C ends the answer between two tokens (exit status 130); a second one kills.\n--json "
-              "prints text, token_ids, prompt_tokens, generated_tokens, finish_reason (stop, length, "
-              "cancelled),\ntime_to_first_token_s (from the loaded model on), prefill_tokens_per_s, "
-              "decode_tokens_per_s, peak_memory_bytes;\na rate that nothing was measured for is null.",
-          .example =
-              "  headrace run smollm2 -p 'Why is the sky blue?'\n"
-              "  headrace run model.gguf --raw -p 'Once upon a time' --temp 0.8 --seed 7 -n 100\n"
-              "  headrace run smollm2 --json < question.txt",
-          .declare = declare};
+  return {
+      .name = "run",
+      .summary = "answer one prompt",
+      .details =
+          "The prompt comes from -p, -f or standard input; one line end behind a file's text is not part of it.\n"
+          "Ctrl-C ends the answer between two tokens (exit status 130); a second one kills.\n"
+          "--json prints text, token_ids, prompt_tokens, generated_tokens, finish_reason (stop, length, cancelled),\n"
+          "time_to_first_token_s (from the loaded model on), prefill_tokens_per_s, decode_tokens_per_s and\n"
+          "peak_memory_bytes; a rate that nothing was measured for is null.\n"
+          "",
+      .example =
+          "  headrace run smollm2 -p 'Why is the sky blue?'\n"
+          "  headrace run model.gguf --raw -p 'Once upon a time' --temp 0.8 --seed 7 -n 100\n"
+          "  headrace run smollm2 --json < question.txt",
+      .declare = declare};
 }
 
 }  // namespace headrace::cli

@@ -96,9 +96,11 @@ Verb verb_tokenize() {
   return {.name = "tokenize",
           .summary = "text to token ids, and back",
           .details =
-              "Reads standard input to its end and prints the ids on one line, with BOS and EOS where the "
-              "vocabulary says so.\nControl tokens in the text (such as <|im_end|>) become their ids. Bytes that "
-              "are no UTF-8 are read as U+FFFD.",
+              "Reads standard input to its end and prints the ids on one line, with BOS and EOS where the vocabulary "
+              "says so.\n"
+              "Control tokens in the text (such as <|im_end|>) become their ids. Bytes that are no UTF-8 are read as "
+              "U+FFFD.\n"
+              "",
           .example =
               "  printf 'Hello world' | headrace tokenize smollm2\n"
               "  echo '19556 905' | headrace tokenize smollm2 --decode",
