@@ -72,10 +72,10 @@ void linear(benchmark::State& state, Isa isa, const formats::Format& format, std
   std::mt19937 random(2);
   for (float& v : x) v = std::normal_distribution<float>()(random);
   LinearArgs args;
-  args.activation_stride = layout.grouped() ? a8_row_bytes(inputs) : 4 * inputs;
+  args.activation_stride = layout.grouped() ? a16_row_bytes(inputs) : 4 * inputs;
   Buffer activations(args.activation_stride * rows);
   if (layout.grouped()) {
-    table.encode_a8(x.data(), inputs, activations.data.get(), args.activation_stride, inputs, rows);
+    table.encode_a16(x.data(), inputs, activations.data.get(), args.activation_stride, inputs, rows);
   } else {
     std::memcpy(activations.data.get(), x.data(), 4 * x.size());
   }
@@ -147,9 +147,9 @@ void rows_kernel(benchmark::State& state, const std::string& name, Isa isa, std:
   std::vector<float> a(static_cast<std::size_t>(width), 0.3F);
   std::vector<float> b(a);
   std::vector<float> y(a);
-  Buffer encoded(a8_row_bytes(width));
+  Buffer encoded(a16_row_bytes(width));
   const auto call = [&] {
-    if (name == "encode_a8") t.encode_a8(a.data(), width, encoded.data.get(), encoded.size, width, 1);
+    if (name == "encode_a16") t.encode_a16(a.data(), width, encoded.data.get(), encoded.size, width, 1);
     if (name == "rms_norm") t.rms_norm(a.data(), width, b.data(), 1e-5F, y.data(), width, width, 1);
     if (name == "silu_multiply") t.silu_multiply(a.data(), b.data(), y.data(), width);
     if (name == "exp") t.exp(a.data(), y.data(), width);
@@ -193,7 +193,7 @@ void register_all() {
       add(fmt::format("attention/{}/P{}/T{}", isa_name(isa), past, rows),
           [=, p = past, r = rows](benchmark::State& s) { attention(s, isa, p, r); });
     }
-    for (const char* name : {"encode_a8", "rms_norm", "silu_multiply", "exp"}) {
+    for (const char* name : {"encode_a16", "rms_norm", "silu_multiply", "exp"}) {
       add(fmt::format("{}/{}/1536", name, isa_name(isa)),
           [=](benchmark::State& s) { rows_kernel(s, name, isa, 1536); });
     }

@@ -54,7 +54,7 @@ bool is_float(ElementType element) {
 
 bool is_integer(ElementType element) { return !is_float(element) && element != ElementType::boolean; }
 
-bool is_encoding(std::string_view name) { return name == "a8"; }
+bool is_encoding(std::string_view name) { return name == "a16"; }
 
 Type Type::tensor(ElementType element, Shape shape) { return {Kind::tensor, element, std::move(shape), ""}; }
 

@@ -25,7 +25,7 @@ struct Type {
   ElementType element = ElementType::f32;
   /// Of a state: the shape of what one position adds.
   Shape shape;
-  /// Of a tensor: the name of its encoding in the lowered form ("a8"), or empty.
+  /// Of a tensor: the name of its encoding in the lowered form ("a16"), or empty.
   /// Of a weight: the name of its Format, or "*" for a parameter of a layer that takes any.
   /// Of a state: in the lowered form the order of its rows in a page, "" for row after row, or "columns16" for 16
   /// positions side by side, as attention reads keys.
@@ -41,7 +41,7 @@ struct Type {
   [[nodiscard]] bool is_encoded() const noexcept { return kind == Kind::tensor && !encoding.empty(); }
   [[nodiscard]] bool is_weight() const noexcept { return kind == Kind::weight; }
   [[nodiscard]] bool is_state() const noexcept { return kind == Kind::state; }
-  /// As in the text form: "f32[T, 576]", "a8[T, 576]", "weight q4_1[576, 576]", "state append f16[3, 64]",
+  /// As in the text form: "f32[T, 576]", "a16[T, 576]", "weight q4_1[576, 576]", "state append f16[3, 64]",
   /// "state append f16.columns16[3, 64]".
   [[nodiscard]] std::string str() const;
 
@@ -51,8 +51,8 @@ struct Type {
 /// Parses what Type::str() prints; throws InputError.
 Type parse_type(std::string_view text);
 
-/// Names of the encodings that a lowered Program may use. "a8": blocks of 32 int8 codes along the last dimension, with
-/// an f32 scale and an i32 sum of the codes.
+/// Names of the encodings that a lowered Program may use. "a16": blocks of 32 codes of two int8 digits along the last
+/// dimension, with an f32 scale and an i32 sum of the codes.
 bool is_encoding(std::string_view name);
 
 }  // namespace headrace::ir

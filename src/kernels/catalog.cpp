@@ -82,13 +82,14 @@ class Catalog final : public compile::KernelCatalog {
 
   [[nodiscard]] std::string linear_encoding(std::string_view format) const override {
     const auto layout = find_layout(format);
-    if (!layout || linear_numerics(*layout, TokenClass::generated, table_.isa) != LinearNumerics::a8_group32) return "";
-    return "a8";
+    if (!layout || linear_numerics(*layout, TokenClass::generated, table_.isa) != LinearNumerics::a16_group32)
+      return "";
+    return "a16";
   }
 
   [[nodiscard]] std::int64_t row_bytes(std::string_view encoding, std::int64_t elements) const override {
-    if (encoding != "a8") fail<InputError>("encoding {}: expected a8", encoding);
-    return a8_row_bytes(elements);
+    if (encoding != "a16") fail<InputError>("encoding {}: expected a16", encoding);
+    return a16_row_bytes(elements);
   }
 
   [[nodiscard]] std::int64_t packed_bytes(const ir::Type& weight) const override {

@@ -57,7 +57,7 @@ const KernelTable& kernel_table(Isa isa) {
 }
 
 LinearNumerics linear_numerics(const Layout& layout, TokenClass /*token_class*/, Isa /*isa*/) noexcept {
-  return layout.grouped() ? LinearNumerics::a8_group32 : LinearNumerics::two_chains;
+  return layout.grouped() ? LinearNumerics::a16_group32 : LinearNumerics::two_chains;
 }
 
 void rope_table(std::int64_t position, const float* frequencies, std::int64_t pairs, float magnitude,

@@ -19,29 +19,40 @@ enum class TokenClass : std::uint8_t { prompt, generated };
 
 /// How a linear computes; kernels of equal id give equal bits. docs/numerics.md defines each.
 enum class LinearNumerics : std::uint8_t {
-  two_chains,  ///< f32 activations, weights widened, two f32 FMA chains (even k, odd k)
-  a8_group32,  ///< int8 activations in blocks of 32, exact int32 sums, one ordered f32 FMA chain
+  two_chains,   ///< f32 activations, weights widened, two f32 FMA chains (even k, odd k)
+  a16_group32,  ///< two int8 digits an activation in blocks of 32, exact int32 sums, one ordered f32 FMA chain
 };
 /// The id table: today the prompt class uses the generated class's ids on every ISA.
 LinearNumerics linear_numerics(const Layout& layout, TokenClass token_class, Isa isa) noexcept;
 
 // ---- encoded activations -------------------------------------------------------------------------------------------
 
-/// Elements that share a scale in the encoding "a8".
-inline constexpr std::int64_t a8_block = 32;
-/// One encoded row of K elements (K a multiple of 32): int8 codes[K], f32 scales[K / 32], i32 sums[K / 32] of the
-/// codes, f32 scaled_sums[K / 32] = f32(sum) * scale. Rows start at multiples of 64 bytes.
-struct A8Row {
+/// Elements that share a scale in the encoding "a16".
+inline constexpr std::int64_t a16_block = 32;
+/// A code is 255 * high + low, both digits in [-127, 127]: int8 dots on either digit cannot overflow what vpmaddubsw
+/// and vpsignb take.
+inline constexpr std::int32_t a16_base = 255;
+inline constexpr std::int32_t a16_largest_code = a16_base * 127 + 127;
+/// One encoded row of K elements (K a multiple of 32): per block int8 high[32], low[32]; then f32 scales[K / 32], i32
+/// sums[K / 32] of the codes, f32 scaled_sums[K / 32] = f32(sum) * scale. Rows start at multiples of 64 bytes.
+struct A16Row {
   std::int64_t scales;  ///< byte offsets in the row
   std::int64_t sums;
   std::int64_t scaled_sums;
   std::int64_t bytes;  ///< of the row, rounded up to 64: the smallest row stride
 };
-[[nodiscard]] constexpr A8Row a8_row(std::int64_t inputs) noexcept {
-  const std::int64_t blocks = inputs / a8_block;
-  return {inputs, inputs + 4 * blocks, inputs + 8 * blocks, (inputs + 12 * blocks + 63) / 64 * 64};
+[[nodiscard]] constexpr A16Row a16_row(std::int64_t inputs) noexcept {
+  const std::int64_t blocks = inputs / a16_block;
+  return {64 * blocks, 68 * blocks, 72 * blocks, (76 * blocks + 63) / 64 * 64};
 }
-[[nodiscard]] constexpr std::int64_t a8_row_bytes(std::int64_t inputs) noexcept { return a8_row(inputs).bytes; }
+/// Code k of an encoded row. For who reads rows one by one; kernels read digits.
+[[nodiscard]] inline std::int32_t a16_code(const std::byte* row, std::int64_t k) noexcept {
+  const std::byte* block = row + k / a16_block * 2 * a16_block;
+  const auto high = static_cast<std::int8_t>(block[k % a16_block]);
+  const auto low = static_cast<std::int8_t>(block[a16_block + k % a16_block]);
+  return a16_base * high + low;
+}
+[[nodiscard]] constexpr std::int64_t a16_row_bytes(std::int64_t inputs) noexcept { return a16_row(inputs).bytes; }
 
 // ---- linear --------------------------------------------------------------------------------------------------------
 
@@ -52,7 +63,7 @@ struct LinearArgs {
   std::int64_t inputs = 0;                 ///< K; a multiple of 32 for grouped Layouts
   const std::byte* packed = nullptr;       ///< panel p at packed + p * layout.panel_bytes(inputs); 64-byte aligned
   std::int64_t rows = 0;                   ///< T
-  const std::byte* activations = nullptr;  ///< a8 rows (grouped, 64-byte aligned) or f32 rows (floating)
+  const std::byte* activations = nullptr;  ///< a16 rows (grouped, 64-byte aligned) or f32 rows (floating)
   std::int64_t activation_stride = 0;      ///< bytes
   float* out = nullptr;
   std::int64_t out_stride = 0;  ///< elements
@@ -159,9 +170,9 @@ struct KernelTable {
   /// The function for a Layout and numerics, or nullptr where there is none.
   LinearFunction (*find_linear)(const Layout& layout, LinearNumerics numerics) noexcept;
 
-  /// in [rows][K] f32 -> a8 rows; K a multiple of 32; out_stride in bytes, a multiple of 64.
-  void (*encode_a8)(const float* in, std::int64_t in_stride, std::byte* out, std::int64_t out_stride,
-                    std::int64_t inputs, std::int64_t rows) noexcept;
+  /// in [rows][K] f32 -> a16 rows; K a multiple of 32; out_stride in bytes, a multiple of 64.
+  void (*encode_a16)(const float* in, std::int64_t in_stride, std::byte* out, std::int64_t out_stride,
+                     std::int64_t inputs, std::int64_t rows) noexcept;
 
   /// out [rows][K] = rows `ids` (each in [0, N)) of a packed Weight, bit for bit as the Format decodes them.
   void (*gather_rows)(const Layout& layout, const std::byte* packed, std::int64_t inputs, const std::int32_t* ids,

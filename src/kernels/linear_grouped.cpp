@@ -1,4 +1,4 @@
-// linear over grouped Weights, numerics a8_group32, for portable and avx2. Limit: bytes of the Weight for few rows,
+// linear over grouped Weights, numerics a16_group32, for portable and avx2. Limit: bytes of the Weight for few rows,
 // int8 dots for many.
 #include "kernels/grouped.hpp"
 
@@ -7,7 +7,7 @@ namespace {
 
 template <class G, int rows>
 void tile(const LinearArgs& args, const std::byte* panel, Size row, float* out, Size outputs) {
-  const A8Row encoded = a8_row(args.inputs);
+  const A16Row encoded = a16_row(args.inputs);
   const std::byte* x[rows];
   Vec sums[rows];
   for (int r = 0; r < rows; ++r) {
@@ -24,9 +24,11 @@ void tile(const LinearArgs& args, const std::byte* panel, Size row, float* out, 
       float activation_scale = 0;
       memcpy(&code_sum, x[r] + encoded.sums + 4 * g, 4);
       memcpy(&activation_scale, x[r] + encoded.scales + 4 * g, 4);
-      std::int8_t codes[32];
-      memcpy(codes, x[r] + 32 * g, 32);
-      const Int dots = dot<G::code_bits>(lines, codes, -args.layout.code_offset * code_sum);
+      std::int8_t digits[64];
+      memcpy(digits, x[r] + 64 * g, 64);
+      const Int high = dot<G::code_bits>(lines, digits, 0);
+      const Int low = dot<G::code_bits>(lines, digits + 32, -args.layout.code_offset * code_sum);
+      const Int dots = add(times_255(high), low);
       sums[r] = fma(scale, mul(to_float(dots), set1(activation_scale)), sums[r]);
       if constexpr (G::has_minimum) {
         float scaled_sum = 0;

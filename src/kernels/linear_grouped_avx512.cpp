@@ -1,5 +1,5 @@
-// linear over grouped Weights, numerics a8_group32, with VNNI dots. Limit: bytes of the Weight for few rows; for many,
-// vpdpbusd slots: 8 of them to 3 or 4 others for a row, a panel and a group.
+// linear over grouped Weights, numerics a16_group32, with VNNI dots. Limit: bytes of the Weight for few rows; for many,
+// vpdpbusd slots: 16 of them, 8 a digit, to 6 or 7 others for a row, a panel and a group.
 #include "kernels/grouped.hpp"
 
 namespace headrace::kernels::HEADRACE_ISA {
@@ -20,7 +20,7 @@ inline Vec broadcast(const std::byte* p) {
 
 template <class G, int rows>
 void tile(const LinearArgs& args, const std::byte* panel, Size row, float* out, Size outputs) {
-  const A8Row encoded = a8_row(args.inputs);
+  const A16Row encoded = a16_row(args.inputs);
   const std::byte* x[rows];
   Vec sums[rows];
   for (int r = 0; r < rows; ++r) {
@@ -33,23 +33,26 @@ void tile(const LinearArgs& args, const std::byte* panel, Size row, float* out, 
   Lines lines;
   for (Size g = 0; g < groups; ++g, panel += G::group_bytes) {
     unpack<G>(panel, lines);
-    __m512i dots[rows];
-    for (int r = 0; r < rows; ++r) dots[r] = _mm512_setzero_si512();
+    __m512i high[rows];
+    __m512i low[rows];
+    for (int r = 0; r < rows; ++r) high[r] = low[r] = _mm512_setzero_si512();
     if (offset) {
       for (int r = 0; r < rows; ++r) {
-        dots[r] = _mm512_mullo_epi32(negative_offset, four_codes(x[r] + encoded.sums + 4 * g));
+        low[r] = _mm512_mullo_epi32(negative_offset, four_codes(x[r] + encoded.sums + 4 * g));
       }
     }
 #pragma GCC unroll 8
     for (int j = 0; j < 8; ++j) {
 #pragma GCC unroll 8
       for (int r = 0; r < rows; ++r) {
-        dots[r] = _mm512_dpbusd_epi32(dots[r], lines.line[j], four_codes(x[r] + 32 * g + 4 * j));
+        high[r] = _mm512_dpbusd_epi32(high[r], lines.line[j], four_codes(x[r] + 64 * g + 4 * j));
+        low[r] = _mm512_dpbusd_epi32(low[r], lines.line[j], four_codes(x[r] + 64 * g + 32 + 4 * j));
       }
     }
     const Vec scale = load_scales<G>(panel + G::code_bytes);
     for (int r = 0; r < rows; ++r) {
-      sums[r] = fma(scale, mul(to_float({dots[r]}), broadcast(x[r] + encoded.scales + 4 * g)), sums[r]);
+      const Int dots = add(times_255({high[r]}), {low[r]});
+      sums[r] = fma(scale, mul(to_float(dots), broadcast(x[r] + encoded.scales + 4 * g)), sums[r]);
     }
     if constexpr (G::has_minimum) {
       const Vec minimum = load_scales<G>(panel + G::code_bytes + G::vector_bytes);
@@ -75,11 +78,7 @@ struct Linear {
         float* out = args.out + p * panel_outputs;
         const Size stride = args.out_stride;
         Size row = first_row;
-        for (; row + 8 <= last_row; row += 8) tile<G, 8>(args, panel, row, out + row * stride, outputs);
-        if (row + 4 <= last_row) {
-          tile<G, 4>(args, panel, row, out + row * stride, outputs);
-          row += 4;
-        }
+        for (; row + 4 <= last_row; row += 4) tile<G, 4>(args, panel, row, out + row * stride, outputs);
         if (row + 2 <= last_row) {
           tile<G, 2>(args, panel, row, out + row * stride, outputs);
           row += 2;

@@ -5,8 +5,8 @@
 namespace headrace::kernels::HEADRACE_ISA {
 namespace {
 
-/// Below this an encode's 127 / amax would overflow; such a block counts as zeros.
-constexpr float smallest_amax = 0x1p-120f;
+/// Below this an encode's 32512 / amax would overflow; such a block counts as zeros.
+constexpr float smallest_amax = 0x1p-112f;
 
 inline float lane_f16(const std::byte* halves, Size lane) {
   alignas(64) float values[16];
@@ -74,15 +74,26 @@ void gather_grouped(const Layout& layout, const std::byte* panel, Size output, S
   }
 }
 
+/// 16 codes as digits at p and p + 32; returns their sum.
+inline std::int32_t encode_half(Vec x, Vec inverse, std::byte* p) {
+  const Vec magic = set1(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer, ties to even
+  const Vec code = sub(add(mul(x, inverse), magic), magic);
+  // code / 255 is never within 0.001 of a half, so the rounding of 1 / 255 does not matter; the rest is exact.
+  const Vec high = sub(add(mul(code, set1(1.0f / static_cast<float>(a16_base))), magic), magic);
+  const Vec low = fma(set1(-static_cast<float>(a16_base)), high, code);
+  store_i8(p, sub(bits(add(high, magic)), bits(magic)));
+  store_i8(p + 32, sub(bits(add(low, magic)), bits(magic)));
+  return reduce_sum(sub(bits(add(code, magic)), bits(magic)));
+}
+
 }  // namespace
 
-void encode_a8(const float* in, Size in_stride, std::byte* out, Size out_stride, Size inputs, Size rows) noexcept {
-  const A8Row layout = a8_row(inputs);
-  const Vec magic = set1(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer, ties to even
+void encode_a16(const float* in, Size in_stride, std::byte* out, Size out_stride, Size inputs, Size rows) noexcept {
+  const A16Row layout = a16_row(inputs);
   for (Size row = 0; row < rows; ++row) {
     const float* x = in + row * in_stride;
     std::byte* y = out + row * out_stride;
-    for (Size b = 0; b < inputs / a8_block; ++b) {
+    for (Size b = 0; b < inputs / a16_block; ++b) {
       const Vec low = load(x + 32 * b);
       const Vec high = load(x + 32 * b + 16);
       // As integers, magnitudes order like numbers, with infinity and then NaN above all.
@@ -94,19 +105,15 @@ void encode_a8(const float* in, Size in_stride, std::byte* out, Size out_stride,
       if (largest >= 0x7f800000) {
         scale = __builtin_nanf("");  // a block with NaN or infinity: its readers give NaN
       } else if (amax >= smallest_amax) {
-        scale = amax / 127.0f;
-        inverse = 127.0f / amax;
+        scale = amax / static_cast<float>(a16_largest_code);
+        inverse = static_cast<float>(a16_largest_code) / amax;
       }
       std::int32_t sum = 0;
-      std::byte* codes = y + 32 * b;
+      std::byte* digits = y + 64 * b;
       if (inverse == 0) {
-        memset(codes, 0, 32);
+        memset(digits, 0, 64);
       } else {
-        const Int code_low = sub(bits(add(mul(low, set1(inverse)), magic)), bits(magic));
-        const Int code_high = sub(bits(add(mul(high, set1(inverse)), magic)), bits(magic));
-        store_i8(codes, code_low);
-        store_i8(codes + 16, code_high);
-        sum = reduce_sum(add(code_low, code_high));
+        sum = encode_half(low, set1(inverse), digits) + encode_half(high, set1(inverse), digits + 16);
       }
       const float scaled_sum = static_cast<float>(sum) * scale;
       memcpy(y + layout.scales + 4 * b, &scale, 4);

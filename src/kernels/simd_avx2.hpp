@@ -79,6 +79,9 @@ inline Int add(Int a, Int b) { return {_mm256_add_epi32(a.low, b.low), _mm256_ad
 inline Int sub(Int a, Int b) { return {_mm256_sub_epi32(a.low, b.low), _mm256_sub_epi32(a.high, b.high)}; }
 inline Int shift_right_1(Int a) { return {_mm256_srai_epi32(a.low, 1), _mm256_srai_epi32(a.high, 1)}; }
 inline Int shift_left_23(Int a) { return {_mm256_slli_epi32(a.low, 23), _mm256_slli_epi32(a.high, 23)}; }
+inline Int times_255(Int a) {
+  return {_mm256_sub_epi32(_mm256_slli_epi32(a.low, 8), a.low), _mm256_sub_epi32(_mm256_slli_epi32(a.high, 8), a.high)};
+}
 inline Int absolute_bits(Vec v) {
   const __m256i mask = _mm256_set1_epi32(0x7fffffff);
   return {_mm256_and_si256(_mm256_castps_si256(v.low), mask), _mm256_and_si256(_mm256_castps_si256(v.high), mask)};

@@ -52,6 +52,7 @@ inline Int add(Int a, Int b) { return {_mm512_add_epi32(a.v, b.v)}; }
 inline Int sub(Int a, Int b) { return {_mm512_sub_epi32(a.v, b.v)}; }
 inline Int shift_right_1(Int a) { return {_mm512_srai_epi32(a.v, 1)}; }
 inline Int shift_left_23(Int a) { return {_mm512_slli_epi32(a.v, 23)}; }
+inline Int times_255(Int a) { return {_mm512_sub_epi32(_mm512_slli_epi32(a.v, 8), a.v)}; }
 inline Int absolute_bits(Vec v) { return {_mm512_and_si512(_mm512_castps_si512(v), _mm512_set1_epi32(0x7fffffff))}; }
 inline Int max_int(Int a, Int b) { return {_mm512_max_epi32(a.v, b.v)}; }
 inline std::int32_t reduce_max(Int a) { return _mm512_reduce_max_epi32(a.v); }

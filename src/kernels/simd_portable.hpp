@@ -109,6 +109,7 @@ inline Int add(Int a, Int b) { HEADRACE_INT_LANES(static_cast<std::int32_t>(wrap
 inline Int sub(Int a, Int b) { HEADRACE_INT_LANES(static_cast<std::int32_t>(wrap(a.lane[l]) - wrap(b.lane[l]))); }
 inline Int shift_right_1(Int a) { HEADRACE_INT_LANES(a.lane[l] >> 1); }
 inline Int shift_left_23(Int a) { HEADRACE_INT_LANES(static_cast<std::int32_t>(wrap(a.lane[l]) << 23)); }
+inline Int times_255(Int a) { HEADRACE_INT_LANES(a.lane[l] * 255); }
 inline Int absolute_bits(Vec v) { HEADRACE_INT_LANES(__builtin_bit_cast(std::int32_t, v.lane[l]) & 0x7fffffff); }
 inline Int max_int(Int a, Int b) { HEADRACE_INT_LANES(a.lane[l] > b.lane[l] ? a.lane[l] : b.lane[l]); }
 inline std::int32_t reduce_max(Int v) {

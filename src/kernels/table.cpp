@@ -8,7 +8,7 @@ LinearFunction find_linear(const Layout& layout, LinearNumerics numerics) noexce
   switch (numerics) {
     case LinearNumerics::two_chains:
       return layout.grouped() ? nullptr : find_linear_floating(layout);
-    case LinearNumerics::a8_group32:
+    case LinearNumerics::a16_group32:
       return layout.grouped() ? find_linear_grouped(layout) : nullptr;
   }
   return nullptr;
@@ -18,7 +18,7 @@ LinearFunction find_linear(const Layout& layout, LinearNumerics numerics) noexce
 
 const KernelTable table = {.isa = Isa::HEADRACE_ISA,
                            .find_linear = find_linear,
-                           .encode_a8 = encode_a8,
+                           .encode_a16 = encode_a16,
                            .gather_rows = gather_rows,
                            .rms_norm = rms_norm,
                            .rope = rope,

@@ -14,8 +14,8 @@
 namespace headrace::compile {
 namespace {
 
-/// Has kernels for the ops named; linear on Formats that begin with "q" wants "a8"; attention wants keys in columns and
-/// an even head width.
+/// Has kernels for the ops named; linear on Formats that begin with "q" wants "a16"; attention wants keys in columns
+/// and an even head width.
 class FakeCatalog final : public KernelCatalog {
  public:
   explicit FakeCatalog(std::set<std::string> ops) : ops_(std::move(ops)) {}
@@ -31,7 +31,7 @@ class FakeCatalog final : public KernelCatalog {
   }
   [[nodiscard]] Kernel copy() const override { return {}; }
   [[nodiscard]] std::string linear_encoding(std::string_view format) const override {
-    return format.starts_with("q") ? "a8" : "";
+    return format.starts_with("q") ? "a16" : "";
   }
   [[nodiscard]] std::int64_t row_bytes(std::string_view, std::int64_t elements) const override { return elements; }
   [[nodiscard]] std::int64_t packed_bytes(const ir::Type&) const override { return 64; }
@@ -112,10 +112,10 @@ TEST(Passes, EncodeActivationsSharesOneEncodeAmongReaders) {
                                      "    return %p, %r, %s\n"
                                      "  }\n");
   const std::string after = program(head +
-                                    "    %4 = encode(%x) {to = \"a8\"} : a8[T, 32]\n"
+                                    "    %4 = encode(%x) {to = \"a16\"} : a16[T, 32]\n"
                                     "    %p = linear(%4, %a) : f32[T, 8]\n"
                                     "    %q = linear(%4, %b) : f32[T, 32]\n"
-                                    "    %7 = encode(%q) {to = \"a8\"} : a8[T, 32]\n"
+                                    "    %7 = encode(%q) {to = \"a16\"} : a16[T, 32]\n"
                                     "    %r = linear(%7, %b) : f32[T, 32]\n"
                                     "    %s = linear(%x, %c) : f32[T, 8]\n"
                                     "    return %p, %r, %s\n"
@@ -247,7 +247,7 @@ TEST(Passes, LowerDoesAllInOrder) {
   const FakeCatalog catalog({"linear", "encode", "silu", "softmax"});
   EXPECT_EQ(ir::print(lower(ir::parse_program(before), catalog)),
             program("  function @layer(%x: f32[T, 32], %w: weight q8_0[32, 32]) {\n"
-                    "    %2 = encode(%x) {to = \"a8\"} : a8[T, 32]\n"
+                    "    %2 = encode(%x) {to = \"a16\"} : a16[T, 32]\n"
                     "    %y = linear(%2, %w) : f32[T, 32]\n"
                     "    %z = silu(%y) : f32[T, 32]\n"
                     "    return %z\n"

@@ -60,13 +60,13 @@ TEST(Interpreter, SoftmaxAndSilu) {
 
 TEST(Interpreter, EncodeKeepsTheLargestAndRoundsTheRest) {
   const Program program = parse_program(
-      "program p { symbol T in [1, 9] function @main(%x: f32[T, 32]) { %e = encode(%x) {to = \"a8\"} : a8[T, 32] "
+      "program p { symbol T in [1, 9] function @main(%x: f32[T, 32]) { %e = encode(%x) {to = \"a16\"} : a16[T, 32] "
       "%y = decode(%e) : f32[T, 32] return %y } }");
   std::vector<double> x(32);
   for (std::size_t i = 0; i < 32; ++i) x[i] = static_cast<double>(static_cast<float>(i) * -0.37f);
   Interpreter interpreter(program, no_weights);
   const auto y = std::get<0>(interpreter.run({{"x", tensor(ElementType::f32, {1, 32}, x)}}).at(0))->values;
-  const double scale = 31 * 0.37 / 127;
+  const double scale = 31 * 0.37 / 32512;
   EXPECT_NEAR(y[31], x[31], 1e-6);
   for (std::size_t i = 0; i < 32; ++i) EXPECT_NEAR(y[i], x[i], scale / 2 + 1e-6);
 }

@@ -48,7 +48,7 @@ class RandomLayer : public RandomFunction {
   /// code may tip over, and its sums have partial terms larger than the whole.
   static double linear_error(const std::string& format, double inputs, double size, double error) {
     const bool grouped = format == "*" || format.starts_with("q");
-    const double of_x = !grouped ? error : error > 0 ? 2 * error + size / 127 : 2 * 0x1p-24 * size;
+    const double of_x = !grouped ? error : error > 0 ? 2 * error + size / 32512 : 2 * 0x1p-24 * size;
     return inputs * of_x + (grouped ? 384 : 2 * inputs) * 0x1p-24 * inputs * size;
   }
 
@@ -112,7 +112,7 @@ class RandomLayer : public RandomFunction {
     });
     if (x == nullptr) return;
     const Known v = *x;
-    const double error = v.error > 0 ? 2 * v.error + v.size / 127 : 0;
+    const double error = v.error > 0 ? 2 * v.error + v.size / 32512 : 0;
     if (is_tame(v.size, error)) keep(b.op("decode", {b.op("encode", {v.id})}), v.size, error);
   }
 

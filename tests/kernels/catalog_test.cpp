@@ -82,7 +82,7 @@ const std::vector<Example>& examples() {
       {"%x: {e}[T, 7, 30], %y: {e}[T, 30, 67]", "matmul(%x, %y)", "{e}[T, 7, 67]", floats},
       {"%x: f32[T, 64], %w: weight q4_0[64, 96]", "matmul(%x, %w)", "f32[T, 96]", only_f32},
       {"%w: weight q4_1[20, 64]", "transpose(%w) {order = [1, 0]}", "f32[64, 20]", only_f32},
-      {"%x: {e}[T, 96]", "encode(%x)", "a8[T, 96]", only_f32},
+      {"%x: {e}[T, 96]", "encode(%x)", "a16[T, 96]", only_f32},
       {"%w: weight bf16[40, 17], %index: i32[T]", "embedding(%w, %index)", "f32[T, 17]", only_f32},
       {"%w: weight q5_1[40, 64], %index: i32[T]", "embedding(%w, %index)", "f32[T, 64]", only_f32},
       // x, the square's sum over D / 16 steps and a tree, the mean, the root, two products
@@ -135,10 +135,10 @@ TEST_P(CatalogTest, SquareRootAndDecode) {
     expect_close(test, 0, 0);
   }
   // decode of what encode gives: codes times scales, in f32.
-  const OpCase encode = make_case("%x: f32[T, 64]", "encode(%x)", "a8[T, 64]", {{"T", 3}}, random);
+  const OpCase encode = make_case("%x: f32[T, 64]", "encode(%x)", "a16[T, 64]", {{"T", 3}}, random);
   const Outcome encoded = run(encode);
   const ir::Program program = ir::parse_program(
-      "program p { symbol T in [0, 9] function @main(%x: a8[T, 64]) { %y = decode(%x) : f32[T, 64] "
+      "program p { symbol T in [0, 9] function @main(%x: a16[T, 64]) { %y = decode(%x) : f32[T, 64] "
       "return %y } }");
   const ir::Node& node = program.entry().body.at(0);
   const std::vector<ir::Type> types = {program.entry().values.at(0).type};
@@ -164,7 +164,7 @@ TEST_P(CatalogTest, LinearOnEveryFormat) {
   for (const formats::Format& format : formats::format_table()) {
     if (!layout_of(format)) continue;
     const bool grouped = format.kind == formats::Format::Kind::grouped;
-    EXPECT_EQ(catalog().linear_encoding(format.name), grouped ? "a8" : "");
+    EXPECT_EQ(catalog().linear_encoding(format.name), grouped ? "a16" : "");
     for (const std::int64_t outputs : {5, 48}) {
       const std::int64_t inputs = grouped ? 96 : 33;
       const std::string k = std::to_string(inputs);
@@ -178,7 +178,7 @@ TEST_P(CatalogTest, LinearOnEveryFormat) {
         continue;
       }
       // The encoded rows come from the kernel of encode; the interpreter gets what they stand for.
-      const OpCase encode = make_case("%x: f32[T, " + k + "]", "encode(%x)", "a8[T, " + k + "]", {{"T", 7}}, random);
+      const OpCase encode = make_case("%x: f32[T, " + k + "]", "encode(%x)", "a16[T, " + k + "]", {{"T", 7}}, random);
       const Outcome encoded = run(encode);
       OpCase plain =
           make_case("%x: f32[T, " + k + "], " + weight, "linear(%x, %w)", "f32[T, " + n + "]", {{"T", 7}}, random);
@@ -190,9 +190,9 @@ TEST_P(CatalogTest, LinearOnEveryFormat) {
       const ir::Tensor weights = ::headrace::testing::decoded_weight(plain.operand(1).type, plain.weight_files.at("w"));
 
       std::vector<ir::Type> types = plain.operand_types();
-      types[0] = ir::Type::encoded("a8", types[0].shape);
+      types[0] = ir::Type::encoded("a16", types[0].shape);
       const compile::Kernel kernel = catalog().find(*plain.node().op, types, plain.node().attributes).value();
-      EXPECT_EQ(kernel.numerics, "a8_group32");
+      EXPECT_EQ(kernel.numerics, "a16_group32");
       Bytes rows(static_cast<std::int64_t>(encoded.bytes.size()));
       std::memcpy(rows.data(), encoded.bytes.data(), encoded.bytes.size());
       const Bytes packed = pack(format, *layout_of(format), plain.weight_files.at("w"), outputs, inputs);

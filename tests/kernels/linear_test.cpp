@@ -27,10 +27,10 @@ Problem make_problem(const Format& format, std::int64_t outputs, std::int64_t in
 /// The rows as linear reads them, encoded by `table` where the Layout asks for it.
 struct Activations {
   Activations(const KernelTable& table, const Problem& problem)
-      : stride(problem.layout.grouped() ? a8_row_bytes(problem.inputs) : 4 * problem.inputs),
+      : stride(problem.layout.grouped() ? a16_row_bytes(problem.inputs) : 4 * problem.inputs),
         bytes(stride * problem.rows) {
     if (problem.layout.grouped()) {
-      table.encode_a8(problem.activations.data(), problem.inputs, bytes.data(), stride, problem.inputs, problem.rows);
+      table.encode_a16(problem.activations.data(), problem.inputs, bytes.data(), stride, problem.inputs, problem.rows);
     } else {
       std::memcpy(bytes.data(), problem.activations.data(), 4 * problem.activations.size());
     }
@@ -131,7 +131,8 @@ TEST_P(LinearTest, ExtremeCodesDoNotSaturate) {
       }
       const auto out = run(table(), problem, 0, 3, 1000);
       EXPECT_TRUE(same_bits(out, run(portable_table(), problem, 0, 3, 1000))) << format.name << " " << fill;
-      for (std::size_t o = 0; o < 16; ++o) {  // activations are all 127 * (1 / 127): exact up to roundings
+      for (std::size_t o = 0; o < 16;
+           ++o) {  // activations are all 32512 * (1 / 32512), both digits at their ends: exact up to roundings
         const auto values =
             exact_row(format, problem.weight.data() + static_cast<std::int64_t>(o) * format.row_bytes(64), 64);
         double sum = 0;
@@ -214,7 +215,7 @@ TEST(Linear, PortableIsCloseToDouble) {
   for_each_problem([&](const Problem& problem) {
     const auto out = run(table, problem, 0, problem.rows, 1000);
     const Activations encoded(table, problem);
-    const A8Row row_layout = a8_row(problem.inputs);
+    const A16Row row_layout = a16_row(problem.inputs);
     for (std::int64_t t = 0; t < problem.rows; ++t) {
       const float* x = problem.activations.data() + t * problem.inputs;
       std::vector<double> read(x, x + problem.inputs);
@@ -224,8 +225,8 @@ TEST(Linear, PortableIsCloseToDouble) {
         for (std::size_t k = 0; k < read.size(); ++k) {
           float scale = 0;
           std::memcpy(&scale, row + row_layout.scales + 4 * (k / 32), 4);
-          read[k] = static_cast<double>(static_cast<std::int8_t>(row[k])) * static_cast<double>(scale);
-          code_error[k] = 0.5001 * static_cast<double>(scale);
+          read[k] = static_cast<double>(a16_code(row, static_cast<std::int64_t>(k))) * static_cast<double>(scale);
+          code_error[k] = 0.51 * static_cast<double>(scale);
         }
       }
       for (std::int64_t n = 0; n < problem.outputs; ++n) {
@@ -257,9 +258,9 @@ TEST(Linear, FindsOnlyWhatItComputes) {
   const KernelTable& table = kernel_table(Isa::portable);
   const Layout floating = *layout_of(*formats::find_format("f16"));
   const Layout grouped = *layout_of(*formats::find_format("q4_1"));
-  EXPECT_EQ(table.find_linear(floating, LinearNumerics::a8_group32), nullptr);
+  EXPECT_EQ(table.find_linear(floating, LinearNumerics::a16_group32), nullptr);
   EXPECT_EQ(table.find_linear(grouped, LinearNumerics::two_chains), nullptr);
-  EXPECT_NE(table.find_linear(grouped, LinearNumerics::a8_group32), nullptr);
+  EXPECT_NE(table.find_linear(grouped, LinearNumerics::a16_group32), nullptr);
 }
 
 HEADRACE_TEST_EVERY_ISA(LinearTest);

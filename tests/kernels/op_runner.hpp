@@ -212,9 +212,9 @@ inline Outcome run_kernel(const OpCase& test, const compile::KernelCatalog& cata
       continue;
     }
     const std::int64_t width = result.dims[1];
-    const kernels::A8Row row = kernels::a8_row(width);
+    const kernels::A16Row row = kernels::a16_row(width);
     const std::byte* in = result.data + e / width * row.bytes;
-    outcome.result.values.push_back(load_value(ir::ElementType::i8, in + e % width) *
+    outcome.result.values.push_back(static_cast<double>(kernels::a16_code(in, e % width)) *
                                     load_value(ir::ElementType::f32, in + row.scales + e % width / 32 * 4));
   }
   return outcome;

@@ -116,11 +116,11 @@ struct Encoded {
 
 Encoded encode(const KernelTable& table, const std::vector<float>& x) {
   const auto inputs = static_cast<std::int64_t>(x.size());
-  const A8Row row = a8_row(inputs);
+  const A16Row row = a16_row(inputs);
   const Bytes bytes(row.bytes);
-  table.encode_a8(x.data(), inputs, bytes.data(), row.bytes, inputs, 1);
+  table.encode_a16(x.data(), inputs, bytes.data(), row.bytes, inputs, 1);
   Encoded e;
-  for (std::int64_t k = 0; k < inputs; ++k) e.codes.push_back(static_cast<std::int8_t>(bytes.data()[k]));
+  for (std::int64_t k = 0; k < inputs; ++k) e.codes.push_back(a16_code(bytes.data(), k));
   const auto blocks = static_cast<std::size_t>(inputs / 32);
   e.scales.resize(blocks);
   e.sums.resize(blocks);
@@ -159,10 +159,10 @@ TEST(Encode, IsWithinHalfACode) {
       amax = std::max(amax, std::abs(x[k]));
       sum += e.codes[k];
       EXPECT_NEAR(static_cast<double>(x[k]), e.codes[k] * static_cast<double>(e.scales[block]),
-                  static_cast<double>(e.scales[block]) * 0.50003);
-      EXPECT_LE(std::abs(e.codes[k]), 127);
+                  static_cast<double>(e.scales[block]) * 0.51);  // half a code, and two roundings of codes up to 2^15
+      EXPECT_LE(std::abs(e.codes[k]), a16_largest_code);
     }
-    EXPECT_EQ(e.scales[block], amax / 127);
+    EXPECT_EQ(e.scales[block], amax / 32512);
     EXPECT_EQ(e.sums[block], sum);
     EXPECT_EQ(e.scaled_sums[block], static_cast<float>(sum) * e.scales[block]);
   }
@@ -170,22 +170,22 @@ TEST(Encode, IsWithinHalfACode) {
 
 TEST(Encode, UnusualBlocks) {
   std::vector<float> x(32 * 5, 0.0F);
-  x[32] = 1e-40F;  // below 2^-120: as zeros
+  x[32] = 1e-40F;  // below 2^-112: as zeros
   x[64] = std::nanf("");
   x[96] = std::numeric_limits<float>::infinity();
   x[128] = 127.0F;
-  x[129] = 2.5F;  // ties go to even
-  x[130] = -3.5F;
+  x[129] = 2.5F / 256;  // ties go to even
+  x[130] = -3.5F / 256;
   const Encoded e = encode(kernel_table(Isa::portable), x);
   EXPECT_EQ(e.scales[0], 0.0F);
   EXPECT_EQ(e.scales[1], 0.0F);
   EXPECT_TRUE(std::isnan(e.scales[2]));
   EXPECT_TRUE(std::isnan(e.scales[3]));
-  EXPECT_EQ(e.scales[4], 1.0F);
-  EXPECT_EQ(e.codes[128], 127);
+  EXPECT_EQ(e.scales[4], 1.0F / 256);
+  EXPECT_EQ(e.codes[128], 32512);
   EXPECT_EQ(e.codes[129], 2);
   EXPECT_EQ(e.codes[130], -4);
-  EXPECT_EQ(e.sums[4], 125);
+  EXPECT_EQ(e.sums[4], 32510);
 }
 
 // ---- rms_norm ------------------------------------------------------------------------------------------------------

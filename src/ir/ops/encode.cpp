@@ -8,30 +8,31 @@ namespace headrace::ir {
 
 namespace {
 
-constexpr std::int64_t a8_block = 32;
+constexpr std::int64_t a16_block = 32;
 
 std::vector<Type> infer_encode(const InferContext& context) {
   const Type& x = context.numeric(0, ElementType::f32, 2);
   const auto& to = context.attribute<std::string>("to");
   context.expect(is_encoding(to), "an encoding", to);
-  context.expect(x.shape[1].is_constant() && x.shape[1].constant() % a8_block == 0, "rows of whole blocks of 32",
+  context.expect(x.shape[1].is_constant() && x.shape[1].constant() % a16_block == 0, "rows of whole blocks of 32",
                  x.str());
   return {Type::encoded(to, x.shape)};
 }
 
-/// a8: per block of 32, scale = largest magnitude / 127 in f32; codes are rounded to nearest even (docs/numerics.md).
+/// a16: per block of 32, scale = largest magnitude / 32512 in f32; codes are rounded to nearest even
+/// (docs/numerics.md).
 void evaluate_encode(EvaluateContext& context) {
   const Tensor& x = context.tensor(0);
   Tensor& y = context.result();
-  for (std::size_t block = 0; block < x.values.size(); block += a8_block) {
+  for (std::size_t block = 0; block < x.values.size(); block += a16_block) {
     float largest = 0;
-    for (std::size_t i = 0; i < a8_block; ++i) {
+    for (std::size_t i = 0; i < a16_block; ++i) {
       const float magnitude = std::fabs(static_cast<float>(x.values[block + i]));
       if (!(magnitude <= largest)) largest = magnitude;
     }
-    const float scale = largest / 127.0f;
-    const float inverse = largest > 0 ? 127.0f / largest : 0.0f;
-    for (std::size_t i = 0; i < a8_block; ++i) {
+    const float scale = largest / 32512.0f;
+    const float inverse = largest > 0 ? 32512.0f / largest : 0.0f;
+    for (std::size_t i = 0; i < a16_block; ++i) {
       const float code = std::nearbyint(static_cast<float>(x.values[block + i]) * inverse);
       y.values[block + i] = static_cast<double>(code) * static_cast<double>(scale);
     }
@@ -51,14 +52,14 @@ void evaluate_decode(EvaluateContext& context) { context.result().values = conte
 OpFamily ops_encode() {
   OpDef encode;
   encode.name = "encode";
-  encode.doc = "codes and scales per block along the last axis: f32[T, K] -> a8[T, K]";
-  encode.attributes = {{"to", std::string("a8"), false}};
+  encode.doc = "codes and scales per block along the last axis: f32[T, K] -> a16[T, K]";
+  encode.attributes = {{"to", std::string("a16"), false}};
   encode.infer = infer_encode;
   encode.evaluate = evaluate_encode;
 
   OpDef decode;
   decode.name = "decode";
-  decode.doc = "what the codes stand for, rounded to f32: a8[T, K] -> f32[T, K]";
+  decode.doc = "what the codes stand for, rounded to f32: a16[T, K] -> f32[T, K]";
   decode.infer = infer_decode;
   decode.evaluate = evaluate_decode;
   return {std::move(encode), std::move(decode)};

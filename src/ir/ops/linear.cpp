@@ -38,7 +38,7 @@ std::vector<ValueId> expand_embedding(Builder& b, std::span<const ValueId> opera
 OpFamily ops_linear() {
   OpDef linear;
   linear.name = "linear";
-  linear.doc = "x times the transposed Weight: f32[T, K] (or a8) x weight[N, K] -> f32[T, N]";
+  linear.doc = "x times the transposed Weight: f32[T, K] (or a16) x weight[N, K] -> f32[T, N]";
   linear.minimum_operands = linear.maximum_operands = 2;
   linear.infer = infer_linear;
   linear.expand = expand_linear;

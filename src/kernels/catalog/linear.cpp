@@ -24,7 +24,7 @@ void run_linear(const KernelCall& call) noexcept {
   args.packed = w.data;
   args.rows = x.dims[0];
   args.activations = x.data;
-  args.activation_stride = data.encoded ? a8_row_bytes(args.inputs) : 4 * args.inputs;
+  args.activation_stride = data.encoded ? a16_row_bytes(args.inputs) : 4 * args.inputs;
   args.out = call.results[0].as<float>();
   args.out_stride = args.outputs;
   const Range panels = share(call, panel_count(args.outputs));
@@ -55,13 +55,13 @@ std::optional<Kernel> make_linear(const KernelRequest& request) {
   const LinearNumerics numerics = linear_numerics(*layout, TokenClass::generated, request.table.isa);
   LinearData data;
   data.layout = *layout;
-  data.encoded = numerics == LinearNumerics::a8_group32;
-  if (data.encoded ? x.encoding != "a8" : !x.is_tensor()) return std::nullopt;
+  data.encoded = numerics == LinearNumerics::a16_group32;
+  if (data.encoded ? x.encoding != "a16" : !x.is_tensor()) return std::nullopt;
   data.run = request.table.find_linear(*layout, numerics);
   if (data.run == nullptr) return std::nullopt;
   Kernel kernel;
   kernel.name = "linear." + request.operands[1].encoding + "." + std::string(isa_name(request.table.isa));
-  kernel.numerics = data.encoded ? "a8_group32" : "two_chains";
+  kernel.numerics = data.encoded ? "a16_group32" : "two_chains";
   kernel.run = run_linear;
   kernel.cost = linear_cost;
   kernel.data = share_data(data);

@@ -29,18 +29,18 @@ Kernel row_kernel(const KernelRequest& request, std::string numerics, void (*run
 void run_encode(const KernelCall& call) noexcept {
   const View& x = call.operands[0];
   const std::int64_t width = x.dims[1];
-  const std::int64_t stride = a8_row_bytes(width);
+  const std::int64_t stride = a16_row_bytes(width);
   const Range rows = share(call, x.dims[0]);
   if (rows.size() == 0) return;
-  data_of<RowData>(call).table->encode_a8(x.as<const float>() + rows.begin * width, width,
-                                          call.results[0].data + rows.begin * stride, stride, width, rows.size());
+  data_of<RowData>(call).table->encode_a16(x.as<const float>() + rows.begin * width, width,
+                                           call.results[0].data + rows.begin * stride, stride, width, rows.size());
 }
 
 std::optional<Kernel> make_encode(const KernelRequest& request) {
-  if (!is_plain(request.operands[0], ElementType::f32) || request.attribute<std::string>("to") != "a8") {
+  if (!is_plain(request.operands[0], ElementType::f32) || request.attribute<std::string>("to") != "a16") {
     return std::nullopt;
   }
-  return row_kernel(request, "a8", run_encode, {.table = &request.table});
+  return row_kernel(request, "a16", run_encode, {.table = &request.table});
 }
 
 void run_rms_norm(const KernelCall& call) noexcept {

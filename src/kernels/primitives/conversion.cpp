@@ -98,26 +98,26 @@ std::optional<Kernel> make_iota(const KernelRequest&) {
 void run_decode(const KernelCall& call) noexcept {
   const View& x = call.operands[0];
   const std::int64_t width = x.dims[1];
-  const A8Row layout = a8_row(width);
+  const A16Row layout = a16_row(width);
   const Range rows = share(call, x.dims[0]);
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     const std::byte* in = x.data + row * layout.bytes;
     float* out = call.results[0].as<float>() + row * width;
-    for (std::int64_t block = 0; block < width / a8_block; ++block) {
+    for (std::int64_t block = 0; block < width / a16_block; ++block) {
       float scale = 0;
       std::memcpy(&scale, in + layout.scales + 4 * block, 4);
-      for (std::int64_t i = block * a8_block; i < (block + 1) * a8_block; ++i) {
-        out[i] = static_cast<float>(static_cast<std::int8_t>(in[i])) * scale;
+      for (std::int64_t i = block * a16_block; i < (block + 1) * a16_block; ++i) {
+        out[i] = static_cast<float>(a16_code(in, i)) * scale;
       }
     }
   }
 }
 
 std::optional<Kernel> make_decode(const KernelRequest& request) {
-  if (request.operands[0].encoding != "a8") return std::nullopt;
+  if (request.operands[0].encoding != "a16") return std::nullopt;
   Kernel kernel;
-  kernel.name = "decode.a8";
-  kernel.numerics = "decode.a8";
+  kernel.name = "decode.a16";
+  kernel.numerics = "decode.a16";
   kernel.run = run_decode;
   return kernel;
 }
