@@ -68,9 +68,15 @@ std::string print_plan(const Plan& plan, const KernelCatalog& catalog, const mac
   }
   for (const PlanTemplate& each : plan.templates) {
     out += fmt::format("template @{}\n", each.name);
-    for (const PlanStep& step : each.steps) {
+    for (std::size_t i = 0; i < each.steps.size(); ++i) {
+      const PlanStep& step = each.steps[i];
       if (step.callee >= 0) {
-        out += fmt::format("  call @{}\n", plan.templates[static_cast<std::size_t>(step.callee)].name);
+        std::size_t calls = 1;
+        while (i + 1 < each.steps.size() && each.steps[i + 1].callee == step.callee) {
+          ++i;
+          ++calls;
+        }
+        out += fmt::format("  call @{} x {}\n", plan.templates[static_cast<std::size_t>(step.callee)].name, calls);
         continue;
       }
       const auto place = places.find(&step);
