@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "ir/interpreter.hpp"
+
 namespace headrace::ir {
 
 /// Strides in elements of a row-major shape.
@@ -46,6 +48,17 @@ inline std::int64_t dot(std::span<const std::int64_t> index, std::span<const std
   std::int64_t offset = 0;
   for (std::size_t i = 0; i < index.size(); ++i) offset += index[i] * strides[i];
   return offset;
+}
+
+/// y = function(a, b) for every element of `y`, whose shape the operands broadcast to.
+template <class F>
+void map_broadcast(const Tensor& a, const Tensor& b, Tensor& y, F&& function) {
+  const auto a_strides = broadcast_strides(a.shape, y.shape);
+  const auto b_strides = broadcast_strides(b.shape, y.shape);
+  for_each_index(y.shape, [&](std::int64_t flat, std::span<const std::int64_t> index) {
+    y.values[static_cast<std::size_t>(flat)] = function(a.values.at(static_cast<std::size_t>(dot(index, a_strides))),
+                                                        b.values.at(static_cast<std::size_t>(dot(index, b_strides))));
+  });
 }
 
 }  // namespace headrace::ir

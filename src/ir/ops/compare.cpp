@@ -17,15 +17,7 @@ std::vector<Type> infer_compare(const InferContext& context) {
 
 template <bool (*compare)(double, double)>
 void evaluate_compare(EvaluateContext& context) {
-  const Tensor& a = context.tensor(0);
-  const Tensor& b = context.tensor(1);
-  Tensor& y = context.result();
-  const auto a_strides = broadcast_strides(a.shape, y.shape);
-  const auto b_strides = broadcast_strides(b.shape, y.shape);
-  for_each_index(y.shape, [&](std::int64_t flat, std::span<const std::int64_t> index) {
-    y.values[static_cast<std::size_t>(flat)] = compare(a.values.at(static_cast<std::size_t>(dot(index, a_strides))),
-                                                       b.values.at(static_cast<std::size_t>(dot(index, b_strides))));
-  });
+  map_broadcast(context.tensor(0), context.tensor(1), context.result(), compare);
 }
 
 template <bool (*compare)(double, double)>

@@ -33,16 +33,7 @@ void evaluate_unary(EvaluateContext& context) {
 
 template <double (*function)(double, double)>
 void evaluate_binary(EvaluateContext& context) {
-  const Tensor& a = context.tensor(0);
-  const Tensor& b = context.tensor(1);
-  Tensor& y = context.result();
-  const auto a_strides = broadcast_strides(a.shape, y.shape);
-  const auto b_strides = broadcast_strides(b.shape, y.shape);
-  for_each_index(y.shape, [&](std::int64_t flat, std::span<const std::int64_t> index) {
-    const double left = a.values.at(static_cast<std::size_t>(dot(index, a_strides)));
-    const double right = b.values.at(static_cast<std::size_t>(dot(index, b_strides)));
-    y.values[static_cast<std::size_t>(flat)] = function(left, right);
-  });
+  map_broadcast(context.tensor(0), context.tensor(1), context.result(), function);
 }
 
 template <double (*function)(double)>
