@@ -17,9 +17,9 @@ namespace headrace::text::jinja {
 /// looked at, or 16 bytes of text made or looked at, so that it bounds both time and memory.
 struct Limits {
   std::size_t source_bytes = std::size_t{4} << 20U;
-  std::size_t syntax_depth = 200;       ///< nested expressions and blocks of the source
-  std::size_t evaluation_depth = 1500;  ///< nested evaluations, through macros too
-  std::size_t value_depth = 200;        ///< containers in containers
+  std::size_t syntax_depth = 200;      ///< nested expressions and blocks of the source
+  std::size_t evaluation_depth = 400;  ///< nested evaluations, through macros too; fits a stack of 8 MB under ASan
+  std::size_t value_depth = 200;       ///< containers in containers
   std::size_t work = 10'000'000;
   std::size_t work_per_input_byte = 16;  ///< added to `work` for every byte of the variables' JSON text
   std::size_t output_bytes = std::size_t{64} << 20U;
