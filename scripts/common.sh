@@ -4,6 +4,9 @@
 # shellcheck disable=SC2034  # the sourcing script uses it
 repo="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 
+# Objects compiled in one clone serve the next one, such as CI's.
+export CCACHE_BASEDIR="$repo" CCACHE_NOHASHDIR=1
+
 say() { printf '%s\n' "-- $*"; }
 
 die() {
