@@ -52,7 +52,9 @@ AddedTokens make_added_tokens(const VocabularyData& data, bool with_control) {
   for (std::size_t i = 0; i < data.types.size(); ++i) {
     const TokenType type = data.types[i];
     const bool is_control = type == TokenType::control || type == TokenType::unknown;
-    if (type == TokenType::user_defined || (is_control && with_control)) {
+    // Texts are well-formed UTF-8; a token that is not could only be found across the middle of a character.
+    const bool can_occur = is_valid_utf8(data.tokens[i]);
+    if (can_occur && (type == TokenType::user_defined || (is_control && with_control))) {
       entries.push_back({data.tokens[i], static_cast<TokenId>(i)});
     }
   }

@@ -38,6 +38,13 @@ TEST(Tokenizer, SpecialTokensInText) {
   EXPECT_THAT(tokenizer.encode("", {.parse_special = true}), ElementsAre());
 }
 
+TEST(Tokenizer, AddedTokensThatAreNoUtf8AreNotFoundInsideACharacter) {
+  VocabularyData data = made_vocabulary({});
+  add_token(data, "\x85", TokenType::user_defined);  // the second byte of U+0305
+  const Tokenizer tokenizer(data);
+  EXPECT_THAT(tokenizer.encode("e\u0305", {.parse_special = true}), ElementsAre('e', 0xcc, 0x85));
+}
+
 TEST(Tokenizer, BosAndEosAsTheVocabularySays) {
   Made made;
   EXPECT_THAT(Tokenizer(made.data).encode("hi", {.add_special = true}), ElementsAre(256));
