@@ -1,12 +1,7 @@
 // Machine files: one JSON object with "format": "headrace-machine-1" and the fields of Machine by their names.
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <initializer_list>
 
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -205,21 +200,6 @@ std::string machine_to_json(const Machine& machine) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-void write_machine(const Machine& machine, const std::string& path) {
-  const std::string temporary = fmt::format("{}.{}.part", path, ::getpid());
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  file << machine_to_json(machine);
-  file.close();
-  if (!file) {
-    const int error = errno;
-    std::remove(temporary.c_str());
-    fail<ResourceError>("{}: cannot be written: {}", path, std::strerror(error));
-  }
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const int error = errno;
-    std::remove(temporary.c_str());
-    fail<ResourceError>("{}: cannot be written: {}", path, std::strerror(error));
-  }
-}
+void write_machine(const Machine& machine, const std::string& path) { write_file(path, machine_to_json(machine)); }
 
 }  // namespace headrace::machine
