@@ -1,5 +1,4 @@
 // Machine files: one JSON object with "format": "headrace-machine-1" and the fields of Machine by their names.
-#include <filesystem>
 #include <initializer_list>
 
 #include <nlohmann/json.hpp>
