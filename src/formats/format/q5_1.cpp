@@ -6,18 +6,17 @@ namespace headrace::formats {
 
 namespace {
 
-constexpr GroupedBlock block{
-    .elements = 32, .bytes = 24, .code_bits = 5, .group_elements = 32, .code_offset = 0, .has_minimum = true};
+constexpr GroupedBlock block{.elements = 32, .bytes = 24, .code_bits = 5, .group_elements = 32, .has_minimum = true};
 
-void decode_codes(const std::byte* in, std::uint8_t* codes, float* scales, float* minimums) noexcept {
-  scales[0] = load_f16(in);
-  minimums[0] = load_f16(in + 2);
-  unpack_nibbles(in + 8, 16, codes);
-  add_fifth_bits(load_u32(in + 4), codes);
+void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
+  out.scale = load_u16(in);
+  out.minimum = load_u16(in + 2);
+  unpack_nibbles(in + 8, 16, out.codes);
+  add_fifth_bits(load_u32(in + 4), out.codes);
 }
 
 }  // namespace
 
-Format format_q5_1() { return grouped_format_of_f16_scales<block, decode_codes>("q5_1", 7); }
+Format format_q5_1() { return grouped_format<block, unpack_block>("q5_1", 7); }
 
 }  // namespace headrace::formats
