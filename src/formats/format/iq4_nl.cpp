@@ -15,6 +15,6 @@ void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
 
 }  // namespace
 
-Format format_iq4_nl() { return grouped_format<block, unpack_block>("iq4_nl", 20); }
+Format format_iq4_nl() { return grouped_format<block, unpack_block>("iq4_nl", 20, nullptr); }
 
 }  // namespace headrace::formats

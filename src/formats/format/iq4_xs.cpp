@@ -22,6 +22,6 @@ void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
 
 }  // namespace
 
-Format format_iq4_xs() { return grouped_format<block, unpack_block>("iq4_xs", 23); }
+Format format_iq4_xs() { return grouped_format<block, unpack_block>("iq4_xs", 23, nullptr); }
 
 }  // namespace headrace::formats

@@ -30,6 +30,6 @@ void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
 
 }  // namespace
 
-Format format_q2_k() { return grouped_format<block, unpack_block>("q2_k", 10); }
+Format format_q2_k() { return grouped_format<block, unpack_block>("q2_k", 10, nullptr); }
 
 }  // namespace headrace::formats

@@ -29,6 +29,6 @@ void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
 
 }  // namespace
 
-Format format_q3_k() { return grouped_format<block, unpack_block>("q3_k", 11); }
+Format format_q3_k() { return grouped_format<block, unpack_block>("q3_k", 11, nullptr); }
 
 }  // namespace headrace::formats

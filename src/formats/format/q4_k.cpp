@@ -19,6 +19,6 @@ void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
 
 }  // namespace
 
-Format format_q4_k() { return grouped_format<block, unpack_block>("q4_k", 12); }
+Format format_q4_k() { return grouped_format<block, unpack_block>("q4_k", 12, nullptr); }
 
 }  // namespace headrace::formats

@@ -20,6 +20,6 @@ void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
 
 }  // namespace
 
-Format format_q5_k() { return grouped_format<block, unpack_block>("q5_k", 13); }
+Format format_q5_k() { return grouped_format<block, unpack_block>("q5_k", 13, nullptr); }
 
 }  // namespace headrace::formats

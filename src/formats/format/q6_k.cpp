@@ -29,6 +29,6 @@ void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
 
 }  // namespace
 
-Format format_q6_k() { return grouped_format<block, unpack_block>("q6_k", 14); }
+Format format_q6_k() { return grouped_format<block, unpack_block>("q6_k", 14, nullptr); }
 
 }  // namespace headrace::formats
