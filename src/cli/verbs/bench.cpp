@@ -98,7 +98,7 @@ std::vector<std::unique_ptr<measure::Peer>> start_peers(const Options& options, 
     peers.push_back(std::make_unique<measure::Peer>(
         name, invocation.environment.cache.folder(),
         measure::PeerOptions{
-            .model = file.file().path(), .threads = threads, .sizes = sizes, .keep_stderr = invocation.verbose}));
+            .model = file.path(), .threads = threads, .sizes = sizes, .keep_stderr = invocation.verbose}));
   }
   return peers;
 }
@@ -120,7 +120,7 @@ int run_bench(const Options& options, Invocation& invocation) {
   engine_flags.kv_positions = sizes.positions;
 
   measure::BenchReport report;
-  report.model = file.file().path();
+  report.model = file.path();
   report.isa = kernels::isa_name(engine_flags.isa);
   report.threads = context->threads().workers();
   const std::vector<std::unique_ptr<measure::Peer>> peers =
