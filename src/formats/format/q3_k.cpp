@@ -1,0 +1,34 @@
+// q3_k: 256 elements to a block: 32 bytes of third bits, 64 bytes with the lower two, 12 bytes with a factor of 6 bits,
+// less 32, for each group of 16, an f16 scale; codes less 4.
+#include "formats/block.hpp"
+#include "formats/format.hpp"
+
+namespace headrace::formats {
+
+namespace {
+
+constexpr GroupedBlock block{.elements = 256,
+                             .bytes = 110,
+                             .code_bits = 3,
+                             .group_elements = 16,
+                             .code_offset = 4,
+                             .factor_bits = 6,
+                             .scale_at = 108};
+
+void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
+  unpack_crumbs(in + 32, out.codes);
+  unpack_crumbs(in + 64, out.codes + 128);
+  add_planes_of_bits(in, 2, out.codes);
+  for (int g = 0; g < 16; ++g) {  // four bits in the nibbles of 8 bytes, two more in the quarters of 4
+    const unsigned low = (std::to_integer<unsigned>(in[96 + g % 8]) >> (g / 8 * 4)) & 0x0fu;
+    const unsigned high = (std::to_integer<unsigned>(in[104 + g % 4]) >> (g / 4 * 2)) & 3u;
+    out.scale_factors[g] = static_cast<std::int8_t>(static_cast<int>(low | high << 4) - 32);
+  }
+  out.scale = load_u16(in + 108);
+}
+
+}  // namespace
+
+Format format_q3_k() { return grouped_format<block, unpack_block>("q3_k", 11, nullptr); }
+
+}  // namespace headrace::formats

@@ -1,0 +1,25 @@
+// q5_k: 256 elements to a block: an f16 scale, an f16 minimum, which is subtracted, 12 bytes with a factor of each for
+// the groups of 32, 32 bytes of fifth bits, 128 bytes of nibbles.
+#include "formats/block.hpp"
+#include "formats/format.hpp"
+
+namespace headrace::formats {
+
+namespace {
+
+constexpr GroupedBlock block{
+    .elements = 256, .bytes = 176, .code_bits = 5, .group_elements = 32, .has_minimum = true, .factor_bits = 6};
+
+void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
+  out.scale = load_u16(in);
+  out.minimum = negated_f16(load_u16(in + 2));
+  unpack_factors_of_6_bits(in + 4, out.scale_factors, out.minimum_factors);
+  for (int i = 0; i < 4; ++i) unpack_nibbles(in + 48 + 32 * i, 32, out.codes + 64 * i);
+  add_planes_of_bits(in + 16, 4, out.codes);
+}
+
+}  // namespace
+
+Format format_q5_k() { return grouped_format<block, unpack_block>("q5_k", 13, nullptr); }
+
+}  // namespace headrace::formats
