@@ -197,7 +197,7 @@ TEST(ProgramProperty, RandomProgramsAgreeOnEveryTarget) {
       ASSERT_EQ(ir::parse_program(ir::print(plan.program)), plan.program);
       const std::vector<ir::RuntimeValue> interpreted = interpret(plan.program, made, weights);
       const std::vector<Numbers> lowered = numbers_of(interpreted);
-      const LoadedWeights loaded = load_weights(plan, weights.store, two, {});
+      const LoadedWeights loaded = load_weights(plan, weights.store, kernels::kernel_table(isa), two, {});
       for (ThreadPool* threads : {&one, &two}) {
         const std::vector<Numbers> result = run_on_cpu(made, plan, *catalog, loaded, interpreted, *threads);
         const std::string what =
