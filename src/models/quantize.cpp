@@ -215,11 +215,12 @@ class Quantizer {
   [[noreturn]] void fail_at(const QuantizedTensor& tensor, std::int64_t piece_begin, const Fault& fault) const {
     const std::int64_t element = piece_begin + fault.element;
     if (!std::isfinite(fault.number)) {
-      fail<InputError>("{}: tensor {}: element {}: expected a finite number, found {}", in_.path(),
+      fail<InputError>("{}: tensor {}: element {}: expected a finite number, found {:g}", in_.path(),
                        headrace::quoted(tensor.name), element, fault.number);
     }
-    fail<InputError>("{}: tensor {}: element {}: expected a number that {} can hold, found {}, which would become {}",
-                     in_.path(), headrace::quoted(tensor.name), element, tensor.to->name, fault.number, fault.decoded);
+    fail<InputError>(
+        "{}: tensor {}: element {}: expected a number that {} can hold, found {:g}, which would become {:g}",
+        in_.path(), headrace::quoted(tensor.name), element, tensor.to->name, fault.number, fault.decoded);
   }
 
   const File& in_;
