@@ -209,8 +209,10 @@ void decode_grouped(const std::byte* in, std::int64_t blocks, float* out) noexce
   }
 }
 
+using EncodeBlocks = void (*)(const float* in, std::int64_t blocks, std::byte* out) noexcept;
+
 template <GroupedBlock block, UnpackBlock unpack_block>
-Format grouped_format(std::string_view name, std::uint32_t gguf_type) {
+Format grouped_format(std::string_view name, std::uint32_t gguf_type, EncodeBlocks encode) {
   static_assert(block.elements <= UnpackedBlocks::max_elements && block.elements % block.group_elements == 0);
   static_assert(block.factor_bits > 0 || block.group_elements == block.elements);
   return {.name = name,
@@ -228,6 +230,7 @@ Format grouped_format(std::string_view name, std::uint32_t gguf_type) {
           .scale_at = block.scale_at,
           .minimum_at = block.has_minimum ? block.minimum_at : 0,
           .decode = decode_grouped<block, unpack_block>,
+          .encode = encode,
           .unpack = unpack_grouped<block, unpack_block>};
 }
 

@@ -52,6 +52,11 @@ struct Format {
   /// Decodes `blocks` whole blocks to `blocks * block_elements` numbers, bit for bit as PyPI `gguf` dequantizes.
   void (*decode)(const std::byte* in, std::int64_t blocks, float* out) noexcept = nullptr;
 
+  /// Encodes `blocks * block_elements` numbers to whole blocks: bit for bit as PyPI `gguf` quantizes, where it does;
+  /// else with a least squared error as far as a search finds it (docs/quantize.md). Infinities, NaNs and numbers that
+  /// a block's scale cannot reach give blocks that decode to something else: who cares looks at the decoded numbers.
+  void (*encode)(const float* in, std::int64_t blocks, std::byte* out) noexcept = nullptr;
+
   /// Grouped only: takes apart `blocks` whole blocks, of at most 256 elements together.
   void (*unpack)(const std::byte* in, std::int64_t blocks, UnpackedBlocks& out) noexcept = nullptr;
 

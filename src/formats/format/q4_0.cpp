@@ -1,5 +1,6 @@
 // q4_0: 32 elements to a block: an f16 scale, then 16 bytes of nibbles, less 8.
 #include "formats/block.hpp"
+#include "formats/encode.hpp"
 #include "formats/format.hpp"
 
 namespace headrace::formats {
@@ -13,8 +14,14 @@ void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
   unpack_nibbles<16>(in + 2, out.codes);
 }
 
+void encode_block(const float* in, std::byte* out) noexcept {
+  std::uint8_t codes[32];
+  store_u16(out, f32_to_f16(encode_by_largest<8>(in, codes)));
+  pack_nibbles(codes, 16, out + 2);
+}
+
 }  // namespace
 
-Format format_q4_0() { return grouped_format<block, unpack_block>("q4_0", 2); }
+Format format_q4_0() { return grouped_format<block, unpack_block>("q4_0", 2, encode_blocks<block, encode_block>); }
 
 }  // namespace headrace::formats

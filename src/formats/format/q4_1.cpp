@@ -1,5 +1,6 @@
 // q4_1: 32 elements to a block: an f16 scale, an f16 minimum, then 16 bytes of nibbles.
 #include "formats/block.hpp"
+#include "formats/encode.hpp"
 #include "formats/format.hpp"
 
 namespace headrace::formats {
@@ -14,8 +15,16 @@ void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
   unpack_nibbles<16>(in + 4, out.codes);
 }
 
+void encode_block(const float* in, std::byte* out) noexcept {
+  std::uint8_t codes[32];
+  const ScaleAndMinimum found = encode_by_range<15>(in, codes);
+  store_u16(out, f32_to_f16(found.scale));
+  store_u16(out + 2, f32_to_f16(found.minimum));
+  pack_nibbles(codes, 16, out + 4);
+}
+
 }  // namespace
 
-Format format_q4_1() { return grouped_format<block, unpack_block>("q4_1", 3); }
+Format format_q4_1() { return grouped_format<block, unpack_block>("q4_1", 3, encode_blocks<block, encode_block>); }
 
 }  // namespace headrace::formats

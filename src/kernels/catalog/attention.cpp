@@ -18,6 +18,7 @@ bool is_f16_state(const ir::Type& type, std::string_view order) {
 struct AttentionData {
   const KernelTable* table = nullptr;
   float scale = 1;
+  std::int64_t window = 0;
 };
 
 /// Spans of all rows that the partial form keeps at once; longer pasts take the whole form. 256 are 131,072 positions
@@ -31,12 +32,14 @@ struct RowTables {
   const std::byte* const** pages = nullptr;
   std::int64_t* positions = nullptr;
   AttentionTile* tiles = nullptr;
+  std::int64_t* seen = nullptr;  ///< positions that the rows of a tile see, all together
   std::int64_t tile_count = 0;
-  std::int64_t longest = 0;  ///< position
+  std::int64_t spans = 0;  ///< the most of a row
+  std::int64_t all_seen = 0;
 };
 
 std::size_t attention_scratch(const KernelCall& sizes) {
-  constexpr std::size_t row = sizeof(const std::byte* const*) + sizeof(std::int64_t) + sizeof(AttentionTile);
+  constexpr std::size_t row = sizeof(const std::byte* const*) + 2 * sizeof(std::int64_t) + sizeof(AttentionTile);
   return static_cast<std::size_t>(sizes.operands[0].dims[0]) * row;
 }
 
@@ -46,7 +49,7 @@ std::size_t attention_shared(const KernelCall& sizes) {
 }
 
 /// Lays the tables out in scratch. False, and the step fails, if a sequence or a position is out of bounds.
-bool fill_tables(const KernelCall& call, RowTables& tables) noexcept {
+bool fill_tables(const KernelCall& call, std::int64_t window, RowTables& tables) noexcept {
   const std::int64_t rows = call.operands[0].dims[0];
   const compile::StateView& state = call.operands[1].state;
   const auto* sequences = call.operands[3].as<const std::int32_t>();
@@ -56,22 +59,51 @@ bool fill_tables(const KernelCall& call, RowTables& tables) noexcept {
   next += rows * static_cast<std::int64_t>(sizeof(const std::byte* const*));
   tables.positions = as_array<std::int64_t>(next);
   next += rows * static_cast<std::int64_t>(sizeof(std::int64_t));
+  tables.seen = as_array<std::int64_t>(next);
+  next += rows * static_cast<std::int64_t>(sizeof(std::int64_t));
   tables.tiles = as_array<AttentionTile>(next);
   for (std::int64_t row = 0; row < rows; ++row) {
     if (state_page(call, state, sequences[row], positions[row]) == nullptr) return false;
     tables.pages[row] = state.pages[sequences[row]];
     tables.positions[row] = positions[row];
-    tables.longest = std::max(tables.longest, tables.positions[row]);
+    tables.spans = std::max(tables.spans, attention_spans(positions[row], window));
     // A tile's rows are of one sequence, in ascending order of position.
     const bool joins = row > 0 && sequences[row] == sequences[row - 1] && positions[row] >= positions[row - 1] &&
                        tables.tiles[tables.tile_count - 1].rows < attention_tile_rows;
+    const std::int64_t seen = positions[row] + 1 - attention_first(positions[row], window);
+    tables.all_seen += seen;
     if (joins) {
       ++tables.tiles[tables.tile_count - 1].rows;
+      tables.seen[tables.tile_count - 1] += seen;
     } else {
+      tables.seen[tables.tile_count] = seen;
       tables.tiles[tables.tile_count++] = {row, 1};
     }
   }
   return true;
+}
+
+/// The share of a worker, of about as many positions as any other's.
+Range share_positions(const KernelCall& call, const RowTables& tables, const AttentionArgs& args, bool partial) {
+  const std::int64_t all = tables.all_seen * args.kv_heads;
+  // The item that begins nearest to where `before` positions are done.
+  const auto item_at = [&](std::int64_t before) {
+    std::int64_t tile = 0;
+    for (; tile < tables.tile_count && before >= tables.seen[tile] * args.kv_heads; ++tile) {
+      before -= tables.seen[tile] * args.kv_heads;
+    }
+    if (tile == tables.tile_count) return tile * args.kv_heads * (partial ? args.max_spans : 1);
+    const std::int64_t head = tile * args.kv_heads + before / tables.seen[tile];
+    const std::int64_t rest = before % tables.seen[tile];
+    if (!partial) return head + (2 * rest >= tables.seen[tile] ? 1 : 0);
+    const std::int64_t first = attention_first(tables.positions[tile], args.window);  // a tile is a row here
+    const std::int64_t part = (first + rest) / attention_span - first / attention_span;
+    const std::int64_t begin = std::max<std::int64_t>((first + rest) / attention_span * attention_span - first, 0);
+    const std::int64_t end =
+        std::min((first + rest) / attention_span * attention_span + attention_span - first, tables.seen[tile]);
+    return head * args.max_spans + part + (2 * rest >= begin + end ? 1 : 0);
+  };
+  return {item_at(all * call.worker / call.workers), item_at(all * (call.worker + 1) / call.workers)};
 }
 
 /// Phase 0: the whole form, or the spans of the partial one; phase 1: its spans put together. Both give the same bits,
@@ -84,13 +116,15 @@ void run_attention(const KernelCall& call) noexcept {
   const std::int64_t rows = q.dims[0];
   if (rows == 0 || (call.phase == 1 && rows > max_partial_rows)) return;
   RowTables tables;
-  if (!fill_tables(call, tables)) return;
+  if (!fill_tables(call, data.window, tables)) return;
 
   AttentionArgs args;
   args.heads = q.dims[1];
   args.kv_heads = keys.dims[0];
   args.head_width = q.dims[2];
   args.scale = data.scale;
+  args.window = data.window;
+  if (call.operands.size() > 5) args.sinks = call.operands[5].as<const float>();
   args.q = q.as<const float>();
   args.q_stride = args.out_stride = args.heads * args.head_width;
   args.out = call.results[0].as<float>();
@@ -99,19 +133,19 @@ void run_attention(const KernelCall& call) noexcept {
   args.k_offset = keys.state.offset;
   args.v_offset = values.state.offset;
   args.tiles = tables.tiles;
-  args.max_spans = attention_spans(tables.longest);
+  args.max_spans = tables.spans;
 
   const std::int64_t items = tables.tile_count * args.kv_heads;
   const bool partial = rows <= max_partial_rows && tables.tile_count == rows && args.max_spans > 1 &&
                        args.max_spans * rows <= max_partial_spans && call.workers > 1 && items < 8 * call.workers;
   if (!partial) {
-    const Range own = share(call, items);
+    const Range own = share_positions(call, tables, args, false);
     if (call.phase == 0 && own.size() > 0) data.table->attention(args, own.begin, own.end);
     return;
   }
   args.partials = as_array<float>(call.shared.data());
   if (call.phase == 0) {
-    const Range own = share(call, items * args.max_spans);
+    const Range own = share_positions(call, tables, args, true);
     if (own.size() > 0) data.table->attention_partial(args, own.begin, own.end);
   } else {
     const Range own = share(call, items);
@@ -122,7 +156,9 @@ void run_attention(const KernelCall& call) noexcept {
 KernelCost attention_cost(const KernelCall& call) {
   const View& q = call.operands[0];
   const View& keys = call.operands[1];
-  const auto positions = static_cast<double>(std::max<std::int64_t>(keys.state.longest, 1));
+  const std::int64_t window = data_of<AttentionData>(call).window;
+  const std::int64_t last = std::max<std::int64_t>(keys.state.longest - 1, 0);
+  const auto positions = static_cast<double>(last + 1 - attention_first(last, window));
   KernelCost cost;
   // Keys and values of one sequence, f16: what the planner knows of the past is its longest.
   cost.bytes_read = 4.0 * positions * static_cast<double>(keys.elements());
@@ -134,8 +170,11 @@ std::optional<Kernel> make_attention(const KernelRequest& request) {
   const ir::Type& q = request.operands[0];
   const ir::Type& keys = request.operands[1];
   if (!is_plain(q, ElementType::f32) || !is_f16_state(keys, "columns16") || !is_f16_state(request.operands[2], "") ||
-      !attention_supports(q.shape[2].constant()) || !is_plain(request.operands[3]) || !is_plain(request.operands[4])) {
+      !attention_supports(q.shape[2].constant())) {
     return std::nullopt;
+  }
+  for (const ir::Type& type : request.operands.subspan(3)) {
+    if (!is_plain(type)) return std::nullopt;
   }
   Kernel kernel;
   kernel.name = "attention." + std::string(isa_name(request.table.isa));
@@ -145,7 +184,8 @@ std::optional<Kernel> make_attention(const KernelRequest& request) {
   kernel.scratch_bytes = attention_scratch;
   kernel.shared_bytes = attention_shared;
   kernel.cost = attention_cost;
-  kernel.data = share_data(AttentionData{&request.table, static_cast<float>(request.attribute<double>("scale"))});
+  kernel.data = share_data(AttentionData{&request.table, static_cast<float>(request.attribute<double>("scale")),
+                                         request.attribute<std::int64_t>("window")});
   return kernel;
 }
 
