@@ -48,12 +48,12 @@ struct Span {
   [[nodiscard]] Vec scale_factor(Size g) const {
     const std::byte* p = halves + G::half_bytes + g * G::factor_bytes;
     if constexpr (G::scales == Layout::Scales::nibbles) return load_low_nibbles(p);
-    return load_i8(p);
+    return to_float(load_i8(p));
   }
   [[nodiscard]] Vec minimum_factor(Size g) const {
     const std::byte* p = halves + G::half_bytes + g * G::factor_bytes;
     if constexpr (G::scales == Layout::Scales::nibbles) return load_high_nibbles(p);
-    return load_i8(p + 16);
+    return to_float(load_i8(p + 16));
   }
 
   const std::byte* halves;

@@ -123,7 +123,6 @@ inline Vec floats_of_i8(__m128i bytes) {
   return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
           _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(bytes, 8)))};
 }
-inline Vec load_i8(const std::byte* p) { return floats_of_i8(load_128(p)); }
 inline Vec load_low_nibbles(const std::byte* p) { return floats_of_i8(_mm_and_si128(load_128(p), _mm_set1_epi8(15))); }
 inline Vec load_high_nibbles(const std::byte* p) {
   return floats_of_i8(_mm_and_si128(_mm_srli_epi16(load_128(p), 4), _mm_set1_epi8(15)));

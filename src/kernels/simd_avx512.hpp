@@ -72,7 +72,6 @@ inline void store_i8(std::byte* p, Int a) {
   memcpy(p, &codes, 16);
 }
 
-inline Vec load_i8(const std::byte* p) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_epi8(p))); }
 /// One permutation of 16 floats, which takes the low 4 bits of its indices, for a mask and a conversion.
 inline Vec floats_of_nibbles(__m512i index) {
   return _mm512_permutexvar_ps(index, _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));

@@ -139,8 +139,7 @@ inline void store_i8(std::byte* p, Int v) {
   for (int l = 0; l < 16; ++l) p[l] = static_cast<std::byte>(v.lane[l] & 0xff);
 }
 
-/// 16 signed bytes; the low or high nibbles of 16 bytes; 16 exponents of 2^(exponent - 128), subnormal below 2.
-inline Vec load_i8(const std::byte* p) { HEADRACE_LANES(static_cast<float>(static_cast<std::int8_t>(p[l]))); }
+/// The low or high nibbles of 16 bytes; 16 exponents of 2^(exponent - 128), subnormal below 2.
 inline Vec load_low_nibbles(const std::byte* p) { HEADRACE_LANES(static_cast<float>(static_cast<int>(p[l]) & 15)); }
 inline Vec load_high_nibbles(const std::byte* p) { HEADRACE_LANES(static_cast<float>(static_cast<int>(p[l]) >> 4)); }
 inline Vec load_e8m0(const std::byte* p) {
