@@ -54,7 +54,12 @@ void ByteLevelBpe::add_tokens(const VocabularyData& data) {
     const bool is_normal = data.types.empty() || data.types[i] == TokenType::normal;
     begins_.push_back(bytes_.size());
     // A normal token outside the alphabet is taken literally, as ByteLevel's decoder does.
-    if (!is_normal || !append_bytes_of_printable(bytes_, data.tokens[i])) bytes_.append(data.tokens[i]);
+    if (!is_normal || !append_bytes_of_printable(bytes_, data.tokens[i])) {
+      // A normalized added token stands for the normalized text that it is found in.
+      const bool is_normalized = i < data.added_flags.size() && data.added_flags[i].normalized;
+      std::string buffer;
+      bytes_ += is_normalized ? normalize(data.tokens[i], /*at_start=*/true, buffer) : data.tokens[i];
+    }
     is_normal_.push_back(is_normal);
   }
   begins_.push_back(bytes_.size());

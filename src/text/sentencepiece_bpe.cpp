@@ -86,6 +86,10 @@ void SentencePieceBpe::add_tokens(const VocabularyData& data) {
       bytes_ += static_cast<char>(byte);
     } else if (type == TokenType::normal || type == TokenType::unused) {
       bytes_ += replace_all(token, kSpace, " ");
+    } else if (i < data.added_flags.size() && data.added_flags[i].normalized) {
+      // It stands for the normalized text that it is found in, the space before it included.
+      std::string buffer;
+      bytes_ += replace_all(normalize(token, /*at_start=*/true, buffer), kSpace, " ");
     } else {
       bytes_ += token;
     }

@@ -156,8 +156,9 @@ inline Outcome run_kernel(const OpCase& test, const compile::KernelCatalog& cata
           store_value(ir::ElementType::f32, decoded.values[e], memory.back().data() + 4 * e);
         }
       } else {
-        kernels::pack_panels(format, *kernels::layout_of(format), file.data(), view.dims[0], view.dims[1], 0,
-                             kernels::panel_count(view.dims[0]), memory.back().data());
+        kernels::kernel_table(kernels::Isa::portable)
+            .pack_panels(format, *kernels::layout_of(format), file.data(), view.dims[0], view.dims[1], 0,
+                         kernels::panel_count(view.dims[0]), memory.back().data());
       }
       view.data = memory.back().data();
     } else {

@@ -88,7 +88,7 @@ std::vector<Row> slice(const std::vector<Row>& rows, std::size_t begin) {
 class Contract : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Contract, HoldsForEveryIsaThreadCountAndChunk) {
-  const TinyModel tiny(GetParam(), {}, 1);
+  const TinyModel tiny(GetParam(), headrace::testing::tiny_shape(GetParam()), 1);
   const std::vector<TokenId> tokens = random_tokens(150, 2);
   for (const TokenClass token_class : {TokenClass::generated, TokenClass::prompt}) {
     std::vector<Row> expected;
@@ -112,7 +112,7 @@ TEST_P(Contract, HoldsForEveryIsaThreadCountAndChunk) {
 }
 
 TEST_P(Contract, HoldsInABatchOfUnequalSequences) {
-  const TinyModel tiny(GetParam(), {}, 3);
+  const TinyModel tiny(GetParam(), headrace::testing::tiny_shape(GetParam()), 3);
   Fixture setup = make(tiny, kernels::available_isas().back(), 2);
   Engine& engine = *setup.engine;
   const std::vector<std::size_t> pasts = {3, 65, 0, 130};
@@ -146,7 +146,7 @@ TEST_P(Contract, HoldsInABatchOfUnequalSequences) {
 }
 
 TEST_P(Contract, HoldsAfterAbortTruncationForkAndPrefixSharing) {
-  const TinyModel tiny(GetParam(), {}, 5);
+  const TinyModel tiny(GetParam(), headrace::testing::tiny_shape(GetParam()), 5);
   Fixture setup = make(tiny, kernels::available_isas().back(), 2);
   Engine& engine = *setup.engine;
   const std::vector<TokenId> tokens = random_tokens(200, 6);
@@ -191,8 +191,13 @@ TEST_P(Contract, HoldsAfterAbortTruncationForkAndPrefixSharing) {
       "of the session whose pages were shared");
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, Contract,
-                         ::testing::Values("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1"),
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const formats::Format& format : formats::format_table()) names.emplace_back(format.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, Contract, ::testing::ValuesIn(format_names()),
                          [](const auto& instance) { return instance.param; });
 
 TEST(Engine, LongPastsCrossSpans) {
