@@ -96,7 +96,8 @@ void linear(benchmark::State& state, Isa isa, const formats::Format& format, std
   double best = 1e30;
   for (auto _ : state) best = std::min(best, best_seconds([&] { function(args, 0, panel_count(outputs)); }, 0));
   if (rows < 8) {
-    const double rate = static_cast<double>(packed.size) / best;
+    // Of the file's bytes, by which decode is judged; the limit is that of a read of the packed ones.
+    const double rate = static_cast<double>(source.size()) / best;
     state.counters["GB/s"] = rate * 1e-9;
     state.counters["share_of_read"] = rate / limit_of_read(packed);
   }
@@ -189,8 +190,8 @@ void register_all() {
       const std::string name = fmt::format("linear/{}/{}", format.name, isa_name(isa));
       for (const std::int64_t rows : {1, 4, 16, 512}) {
         if (isa == Isa::portable && rows == 512) continue;
-        add(fmt::format("{}/1536x576/T{}", name, rows),
-            [=, &format](benchmark::State& s) { linear(s, isa, format, 1536, 576, rows); });
+        add(fmt::format("{}/1024x768/T{}", name, rows),
+            [=, &format](benchmark::State& s) { linear(s, isa, format, 1024, 768, rows); });
       }
       if (isa == Isa::portable) continue;
       add(name + "/65536x2048/T1", [=, &format](benchmark::State& s) { linear(s, isa, format, 65536, 2048, 1); });
