@@ -47,6 +47,10 @@ inline Line look_up(const Levels& levels, const Line& x) {
   return {{_mm256_shuffle_epi8(levels.level, x.half[0]), _mm256_shuffle_epi8(levels.level, x.half[1])}};
 }
 
+/// Between the halves of lines: loads behind it are not those before it. GCC would else keep the broadcast digits of
+/// the first half for the second, in more registers than there are (a tenth to a quarter at T = 1).
+inline void keep_apart() { asm volatile("" ::: "memory"); }
+
 /// 4 activation digits for every output. (Straight from where they lie: a copy on the stack would be waited for.)
 inline __m256i four_digits(const std::byte* p) {
   std::int32_t word = 0;
@@ -69,6 +73,7 @@ inline void dots_of_digits(const Line (&line)[8], const std::byte* const (&digit
     __m256i total[2] = {sums[r].low, sums[r].high};
 #pragma GCC unroll 2
     for (int h = 0; h < 2; ++h) {
+      if constexpr (count == 8) keep_apart();  // with 4 it loses for several rows
 #pragma GCC unroll 4
       for (int from = first; from < first + count; from += run) {
         __m256i high_sum = _mm256_maddubs_epi16(line[from].half[h], four_digits(high + 4 * from));
