@@ -85,10 +85,15 @@ std::vector<Row> slice(const std::vector<Row>& rows, std::size_t begin) {
   return {rows.begin() + static_cast<std::ptrdiff_t>(begin), rows.end()};
 }
 
-class Contract : public ::testing::TestWithParam<std::string> {};
+struct ModelCase {
+  std::string format;
+  headrace::testing::TinyShape shape = {};
+};
+
+class Contract : public ::testing::TestWithParam<ModelCase> {};
 
 TEST_P(Contract, HoldsForEveryIsaThreadCountAndChunk) {
-  const TinyModel tiny(GetParam(), {}, 1);
+  const TinyModel tiny(GetParam().format, GetParam().shape, 1);
   const std::vector<TokenId> tokens = random_tokens(150, 2);
   for (const TokenClass token_class : {TokenClass::generated, TokenClass::prompt}) {
     std::vector<Row> expected;
@@ -112,7 +117,7 @@ TEST_P(Contract, HoldsForEveryIsaThreadCountAndChunk) {
 }
 
 TEST_P(Contract, HoldsInABatchOfUnequalSequences) {
-  const TinyModel tiny(GetParam(), {}, 3);
+  const TinyModel tiny(GetParam().format, GetParam().shape, 3);
   Fixture setup = make(tiny, kernels::available_isas().back(), 2);
   Engine& engine = *setup.engine;
   const std::vector<std::size_t> pasts = {3, 65, 0, 130};
@@ -146,7 +151,7 @@ TEST_P(Contract, HoldsInABatchOfUnequalSequences) {
 }
 
 TEST_P(Contract, HoldsAfterAbortTruncationForkAndPrefixSharing) {
-  const TinyModel tiny(GetParam(), {}, 5);
+  const TinyModel tiny(GetParam().format, GetParam().shape, 5);
   Fixture setup = make(tiny, kernels::available_isas().back(), 2);
   Engine& engine = *setup.engine;
   const std::vector<TokenId> tokens = random_tokens(200, 6);
@@ -191,9 +196,23 @@ TEST_P(Contract, HoldsAfterAbortTruncationForkAndPrefixSharing) {
       "of the session whose pages were shared");
 }
 
+std::string format_of(const ::testing::TestParamInfo<ModelCase>& instance) { return instance.param.format; }
+
 INSTANTIATE_TEST_SUITE_P(Formats, Contract,
-                         ::testing::Values("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1"),
-                         [](const auto& instance) { return instance.param; });
+                         ::testing::Values(ModelCase{"f32"}, ModelCase{"f16"}, ModelCase{"bf16"}, ModelCase{"q8_0"},
+                                           ModelCase{"q4_0"}, ModelCase{"q4_1"}, ModelCase{"q5_0"}, ModelCase{"q5_1"}),
+                         format_of);
+
+/// Of 7 experts each row uses 3: in a step of many rows most experts have several, in one of few rows one or none.
+constexpr headrace::testing::TinyShape mixture = {.experts = 7, .experts_used = 3};
+INSTANTIATE_TEST_SUITE_P(Experts, Contract,
+                         ::testing::Values(ModelCase{"f32", mixture}, ModelCase{"f16", mixture},
+                                           ModelCase{"q8_0", mixture}, ModelCase{"q4_1", mixture}),
+                         format_of);
+
+constexpr headrace::testing::TinyShape gpt_oss = {.experts = 5, .experts_used = 2, .gpt_oss = true};
+INSTANTIATE_TEST_SUITE_P(GptOss, Contract, ::testing::Values(ModelCase{"f32", gpt_oss}, ModelCase{"q8_0", gpt_oss}),
+                         format_of);
 
 TEST(Engine, LongPastsCrossSpans) {
   const TinyModel tiny("q4_1", {}, 8);
