@@ -276,18 +276,29 @@ class RandomLayer : public RandomFunction {
   /// A few dozen ops.
   void body(std::int64_t count) {
     using Step = void (*)(RandomLayer&);
-    static const std::vector<Step> steps = {
-        [](RandomLayer& f) { f.unary(); },     [](RandomLayer& f) { f.binary(); },
-        [](RandomLayer& f) { f.guarded(); },   [](RandomLayer& f) { f.choose(); },
-        [](RandomLayer& f) { f.convert(); },   [](RandomLayer& f) { f.move(); },
-        [](RandomLayer& f) { f.move(); },      [](RandomLayer& f) { f.gather(); },
-        [](RandomLayer& f) { f.reduce(); },    [](RandomLayer& f) { f.matmul(); },
-        [](RandomLayer& f) { f.literal(); },   [](RandomLayer& f) { f.linear(); },
-        [](RandomLayer& f) { f.linear(); },    [](RandomLayer& f) { f.linear(); },
-        [](RandomLayer& f) { f.experts(); },   [](RandomLayer& f) { f.embedding(); },
-        [](RandomLayer& f) { f.softmax(); },   [](RandomLayer& f) { f.gate(); },
-        [](RandomLayer& f) { f.encode(); },    [](RandomLayer& f) { f.attention(); },
-        [](RandomLayer& f) { f.read_rows(); }, [](RandomLayer& f) { f.weight_as_tensor(); }};
+    static const std::vector<Step> steps = {[](RandomLayer& f) { f.unary(); },
+                                            [](RandomLayer& f) { f.binary(); },
+                                            [](RandomLayer& f) { f.guarded(); },
+                                            [](RandomLayer& f) { f.choose(); },
+                                            [](RandomLayer& f) { f.convert(); },
+                                            [](RandomLayer& f) { f.move(); },
+                                            [](RandomLayer& f) { f.move(); },
+                                            [](RandomLayer& f) { f.gather(); },
+                                            [](RandomLayer& f) { f.reduce(); },
+                                            [](RandomLayer& f) { f.matmul(); },
+                                            [](RandomLayer& f) { f.literal(); },
+                                            [](RandomLayer& f) { f.linear(); },
+                                            [](RandomLayer& f) { f.linear(); },
+                                            [](RandomLayer& f) { f.linear(); },
+                                            [](RandomLayer& f) { f.experts(); },
+                                            [](RandomLayer& f) { f.embedding(); },
+                                            [](RandomLayer& f) { f.softmax(); },
+                                            [](RandomLayer& f) { f.gate(); },
+                                            [](RandomLayer& f) { f.encode(); },
+                                            [](RandomLayer& f) { f.attention(); },
+                                            [](RandomLayer& f) { f.attention(); },
+                                            [](RandomLayer& f) { f.read_rows(); },
+                                            [](RandomLayer& f) { f.weight_as_tensor(); }};
     for (std::int64_t i = 0; i < count; ++i) one_of(steps)(*this);
   }
 };
