@@ -82,8 +82,7 @@ class Catalog final : public compile::KernelCatalog {
 
   [[nodiscard]] std::string linear_encoding(std::string_view format) const override {
     const auto layout = find_layout(format);
-    if (!layout || linear_numerics(*layout, TokenClass::generated, table_.isa) != LinearNumerics::a16_group32)
-      return "";
+    if (!layout || linear_numerics(*layout, TokenClass::generated, table_.isa) == LinearNumerics::two_chains) return "";
     return "a16";
   }
 

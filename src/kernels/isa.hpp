@@ -6,9 +6,13 @@
 
 namespace headrace::kernels::HEADRACE_ISA {
 
-// linear_floating.cpp, linear_grouped.cpp (or the instruction set's own)
+// linear_floating.cpp, linear_grouped.cpp
 LinearFunction find_linear_floating(const Layout& layout) noexcept;
 LinearFunction find_linear_grouped(const Layout& layout) noexcept;
+
+// pack.cpp
+void pack_panels(const formats::Format& format, const Layout& layout, const std::byte* rows, Size outputs, Size inputs,
+                 Size first_panel, Size last_panel, std::byte* packed) noexcept;
 
 // rows.cpp
 void encode_a16(const float* in, Size in_stride, std::byte* out, Size out_stride, Size inputs, Size rows) noexcept;

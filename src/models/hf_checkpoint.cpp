@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/quote.hpp"
+#include "models/hf_gpt_oss.hpp"
 #include "models/hf_names.hpp"
 #include "stream/sharded_store.hpp"
 #include "text/hf_vocabulary.hpp"
@@ -32,7 +33,18 @@ void HfCheckpoint::check_config() const {
   must_be("use_sliding_window", false);
   must_be("partial_rotary_factor", 1.0);
   must_be("rope_parameters.partial_rotary_factor", 1.0);
-  must_be("quantization_config", nullptr);
+  if (architecture() == "gpt-oss") {
+    must_be("quantization_config.quant_method", "mxfp4");
+    must_be("swiglu_alpha", 1.702);
+    must_be("swiglu_limit", 7.0);
+    const auto layers = config_.find("layer_types");
+    for (std::size_t i = 0; layers && i < layers->size(); ++i) {
+      const std::string_view expected = i % 2 == 0 ? "sliding_attention" : "full_attention";
+      if ((*layers)[i].string() != expected) (*layers)[i].refuse(expected);
+    }
+  } else {
+    must_be("quantization_config", nullptr);
+  }
 }
 
 std::string HfCheckpoint::architecture() const { return hf_architecture(config_.string("model_type").value_or("")); }
@@ -95,12 +107,15 @@ std::string HfCheckpoint::key_name(std::string_view key) const {
 
 void HfCheckpoint::list_tensors() {
   const bool is_tied = config_.boolean("tie_word_embeddings").value_or(false);
+  const std::string family = architecture();
+  const bool is_gpt_oss = family == "gpt-oss";
   std::map<std::string, Place, std::less<>> whole;
   std::map<std::string, std::map<std::int64_t, Place>, std::less<>> stacked;
   for (const auto& [hf_name, place] : folder_.tensors()) {
     if (hf_name.ends_with(".rotary_emb.inv_freq")) continue;       // old files have it; it follows from the config
     if (is_tied && hf_name.ends_with("lm_head.weight")) continue;  // a copy of the embedding
-    const auto named = gguf_tensor_name(hf_name);
+    if (is_gpt_oss && is_gpt_oss_expert_tensor(hf_name)) continue;
+    const auto named = gguf_tensor_name(hf_name, family);
     // A family refuses names that it does not know.
     const std::string name = named ? named->name : std::string(hf_name);
     const bool is_new = named && named->expert ? stacked[name].emplace(*named->expert, place).second
@@ -131,18 +146,37 @@ void HfCheckpoint::list_tensors() {
     add_tensor(name, std::move(places), /*stacked=*/true);
   }
   for (const auto& [name, place] : whole) add_tensor(name, {place}, /*stacked=*/false);
-  // By name, both lists alike.
+  if (is_gpt_oss) {
+    for (DerivedTensor& derived : derive_gpt_oss_experts(folder_)) {
+      CheckpointTensor tensor;
+      tensor.name = derived.name;
+      tensor.shape = std::move(derived.shape);
+      tensor.format = derived.format;
+      tensor.format_name = std::string(derived.format->name);
+      tensor.bytes = derived.bytes;
+      tensors_.push_back(std::move(tensor));
+      sources_.push_back({{}, std::move(derived.reader)});
+    }
+  }
+  sort_tensors();
+}
+
+void HfCheckpoint::sort_tensors() {
   std::vector<std::size_t> order(tensors_.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::sort(order, {}, [&](std::size_t i) -> const std::string& { return tensors_[i].name; });
   std::vector<CheckpointTensor> tensors;
-  std::vector<std::vector<Place>> places;
+  std::vector<Source> sources;
   for (const std::size_t i : order) {
     tensors.push_back(std::move(tensors_[i]));
-    places.push_back(std::move(places_[i]));
+    sources.push_back(std::move(sources_[i]));
   }
   tensors_ = std::move(tensors);
-  places_ = std::move(places);
+  sources_ = std::move(sources);
+  const auto twice = std::ranges::adjacent_find(tensors_, {}, &CheckpointTensor::name);
+  if (twice != tensors_.end()) {
+    fail<InputError>("{}: expected one tensor for {}, found two", directory_, headrace::quoted(twice->name));
+  }
 }
 
 void HfCheckpoint::add_tensor(const std::string& name, std::vector<Place> places, bool stacked) {
@@ -160,7 +194,7 @@ void HfCheckpoint::add_tensor(const std::string& name, std::vector<Place> places
   tensor.format_name = first.format != nullptr ? std::string(first.format->name) : first.dtype;
   if (first.format != nullptr) tensor.bytes = first.bytes * places.size();
   tensors_.push_back(std::move(tensor));
-  places_.push_back(std::move(places));
+  sources_.push_back({std::move(places), nullptr});
 }
 
 const CheckpointTensor* HfCheckpoint::find_tensor(std::string_view name) const {
@@ -191,8 +225,12 @@ std::unique_ptr<stream::WeightStore> HfCheckpoint::store() const {
   auto store = std::make_unique<stream::ShardedStore>();
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     if (!tensors_[i].bytes) continue;
+    if (sources_[i].reader) {
+      store->add(tensors_[i].name, *tensors_[i].bytes, sources_[i].reader);
+      continue;
+    }
     std::vector<stream::ShardedStore::Piece> pieces;
-    for (const Place& place : places_[i]) {
+    for (const Place& place : sources_[i].places) {
       pieces.push_back({place.file, place.tensor->offset, place.tensor->bytes});
     }
     store->add(tensors_[i].name, pieces);

@@ -1,7 +1,6 @@
 // A directory as transformers saves it (config.json, safetensors, tokenizer.json) as a Checkpoint.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "formats/hf_config.hpp"
 #include "formats/safetensors_folder.hpp"
 #include "models/checkpoint.hpp"
+#include "stream/sharded_store.hpp"
 
 namespace headrace::models {
 
@@ -43,18 +43,23 @@ class HfCheckpoint : public Checkpoint {
 
  private:
   using Place = formats::SafetensorsFolder::Place;
+  struct Source {
+    std::vector<Place> places;            ///< one, or one an expert
+    stream::ShardedStore::Reader reader;  ///< if it is made while it is read
+  };
 
   /// The value at the first of the paths of `key` that is there.
   [[nodiscard]] std::optional<formats::JsonField> find(std::string_view key) const;
   void check_config() const;
   void list_tensors();
   void add_tensor(const std::string& name, std::vector<Place> places, bool stacked);
+  void sort_tensors();
 
   std::string directory_;
   formats::HfConfig config_;
   formats::SafetensorsFolder folder_;
-  std::vector<CheckpointTensor> tensors_;   ///< sorted by name
-  std::vector<std::vector<Place>> places_;  ///< of each: one, or one an expert
+  std::vector<CheckpointTensor> tensors_;  ///< sorted by name
+  std::vector<Source> sources_;            ///< of each
 };
 
 }  // namespace headrace::models

@@ -87,6 +87,11 @@ constexpr std::array layer_tensors = {
     Pair{"mlp.router.bias", "ffn_gate_inp.bias"},
 };
 
+/// Where this family's names differ.
+constexpr std::array gpt_oss_layer_tensors = {
+    Pair{"post_attention_layernorm.weight", "post_attention_norm.weight"},
+};
+
 /// What follows the number of an expert.
 constexpr std::array expert_tensors = {
     Pair{"gate_proj.weight", "ffn_gate_exps.weight"}, Pair{"up_proj.weight", "ffn_up_exps.weight"},
@@ -138,7 +143,7 @@ std::vector<std::string> hf_config_paths(std::string_view key) {
   return paths;
 }
 
-std::optional<HfTensorName> gguf_tensor_name(std::string_view hf_name) {
+std::optional<HfTensorName> gguf_tensor_name(std::string_view hf_name, std::string_view architecture) {
   std::string_view rest = hf_name;
   take_prefix(rest, "model.");  // missing where the model was saved without its head
   if (const auto name = look_up(model_tensors, rest)) return HfTensorName{std::string(*name), {}};
@@ -146,6 +151,9 @@ std::optional<HfTensorName> gguf_tensor_name(std::string_view hf_name) {
   const auto layer = take_number(rest);
   if (!layer) return std::nullopt;
   const auto within = [&](std::string_view name) { return fmt::format("blk.{}.{}", *layer, name); };
+  if (architecture == "gpt-oss") {
+    if (const auto name = look_up(gpt_oss_layer_tensors, rest)) return HfTensorName{within(*name), {}};
+  }
   if (const auto name = look_up(layer_tensors, rest)) return HfTensorName{within(*name), {}};
   if (!take_prefix(rest, "mlp.experts.") && !take_prefix(rest, "block_sparse_moe.experts.")) return std::nullopt;
   const auto expert = take_number(rest);

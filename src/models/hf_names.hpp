@@ -23,6 +23,6 @@ struct HfTensorName {
 
 /// GGUF's name of a tensor, or nothing if the tables have none: "model.layers.3.mlp.experts.7.up_proj.weight" is expert
 /// 7 of "blk.3.ffn_up_exps.weight".
-std::optional<HfTensorName> gguf_tensor_name(std::string_view hf_name);
+std::optional<HfTensorName> gguf_tensor_name(std::string_view hf_name, std::string_view architecture);
 
 }  // namespace headrace::models

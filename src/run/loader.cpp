@@ -12,7 +12,7 @@ namespace headrace::run {
 
 namespace {
 
-constexpr std::int64_t chunk_bytes = std::int64_t{4} << 20;
+constexpr std::int64_t chunk_bytes = std::int64_t{512} << 10;  ///< what L2 holds between the read and the packing
 
 /// A run of panels of one matrix of a Weight (of a vector: the whole), small enough to stage.
 struct Chunk {
@@ -47,20 +47,22 @@ Source source_of(const compile::WeightPlan& weight) {
   return source;
 }
 
-void pack(const Source& source, const Chunk& chunk, const std::byte* rows, std::byte* packed) {
+void pack(const kernels::KernelTable& kernels, const Source& source, const Chunk& chunk, const std::byte* rows,
+          std::byte* packed) {
   if (!source.layout) {
     source.format->decode(rows, source.inputs / source.format->block_elements,
                           static_cast<float*>(static_cast<void*>(packed)));
     return;
   }
   const std::int64_t panel = chunk.matrix * kernels::panel_count(source.outputs) + chunk.first_panel;
-  kernels::pack_panels(*source.format, *source.layout, rows, source.outputs, source.inputs, chunk.first_panel,
-                       chunk.last_panel, packed + panel * source.layout->panel_bytes(source.inputs));
+  kernels.pack_panels(*source.format, *source.layout, rows, source.outputs, source.inputs, chunk.first_panel,
+                      chunk.last_panel, packed + panel * source.layout->panel_bytes(source.inputs));
 }
 
 }  // namespace
 
-LoadedWeights load_weights(const compile::Plan& plan, const stream::WeightStore& store, ThreadPool& threads,
+LoadedWeights load_weights(const compile::Plan& plan, const stream::WeightStore& store,
+                           const kernels::KernelTable& kernels, ThreadPool& threads,
                            const std::function<void(std::uint64_t done, std::uint64_t total)>& progress) {
   LoadedWeights loaded;
   loaded.memory = Buffer(static_cast<std::size_t>(plan.weight_bytes), "weights");
@@ -110,7 +112,7 @@ LoadedWeights load_weights(const compile::Plan& plan, const stream::WeightStore&
       const Chunk& chunk = chunks[i];
       store.read(plan.weights[chunk.weight].name, chunk.offset,
                  std::span(staging.data(), static_cast<std::size_t>(chunk.bytes)));
-      pack(sources[chunk.weight], chunk, staging.data(), loaded.weights[chunk.weight]);
+      pack(kernels, sources[chunk.weight], chunk, staging.data(), loaded.weights[chunk.weight]);
       const std::uint64_t sum = done.fetch_add(chunk.bytes) + chunk.bytes;
       if (worker == 0 && progress) progress(sum, total);
     }

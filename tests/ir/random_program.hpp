@@ -50,7 +50,7 @@ class RandomLayer : public RandomFunction {
   /// What a linear on this Weight does to an error of x, K inputs. A grouped Weight is read with encoded activations: a
   /// code may tip over, and its sums have partial terms larger than the whole.
   static double linear_error(const std::string& format, double inputs, double size, double error) {
-    const bool grouped = format == "*" || format.starts_with("q");
+    const bool grouped = format != "f32" && format != "f16" && format != "bf16";
     const double of_x = !grouped ? error : error > 0 ? 2 * error + size / 32512 : 2 * 0x1p-24 * size;
     return inputs * of_x + (grouped ? 384 : 2 * inputs) * 0x1p-24 * inputs * size;
   }
@@ -352,8 +352,8 @@ inline RandomCallee random_layer(ir::Program& program, const std::string& name, 
   return callee;
 }
 
-/// A random Program. Weights get one of `formats`, of which those that begin with "q" have encoded activations; the
-/// first is floating.
+/// A random Program. Weights get one of `formats`, of which all but f32, f16 and bf16 have encoded activations; the
+/// first is one of these.
 inline RandomProgram random_program(unsigned seed, const std::vector<std::string>& formats) {
   std::mt19937 random(seed);
   RandomProgram made;

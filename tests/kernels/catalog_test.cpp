@@ -177,7 +177,7 @@ TEST_P(CatalogTest, LinearOnEveryFormat) {
     const bool grouped = format.kind == formats::Format::Kind::grouped;
     EXPECT_EQ(catalog().linear_encoding(format.name), grouped ? "a16" : "");
     for (const std::int64_t outputs : {5, 48}) {
-      const std::int64_t inputs = grouped ? 96 : 33;
+      const std::int64_t inputs = grouped ? std::max<std::int64_t>(96, format.block_elements) : 33;
       const std::string k = std::to_string(inputs);
       const std::string n = std::to_string(outputs);
       const std::string weight = "%w: weight " + std::string(format.name) + "[" + n + ", " + k + "]";
@@ -203,7 +203,8 @@ TEST_P(CatalogTest, LinearOnEveryFormat) {
       std::vector<ir::Type> types = plain.operand_types();
       types[0] = ir::Type::encoded("a16", types[0].shape);
       const compile::Kernel kernel = catalog().find(*plain.node().op, types, plain.node().attributes).value();
-      EXPECT_EQ(kernel.numerics, "a16_group32");
+      const LinearNumerics numerics = linear_numerics(*layout_of(format), TokenClass::generated, GetParam());
+      EXPECT_EQ(kernel.numerics, linear_numerics_name(numerics));
       Bytes rows(static_cast<std::int64_t>(encoded.bytes.size()));
       std::memcpy(rows.data(), encoded.bytes.data(), encoded.bytes.size());
       const Bytes packed = pack(format, *layout_of(format), plain.weight_files.at("w"), outputs, inputs);
@@ -228,9 +229,11 @@ TEST_P(CatalogTest, LinearOnEveryFormat) {
                                   weights.values[static_cast<std::size_t>(o * inputs + i)]);
           }
           // Of minimums and codes apart the terms are larger than of their sum, by the codes' range (15 or 31) at most;
-          // three groups, a few roundings each.
+          // a few roundings a group.
           const auto at = static_cast<std::size_t>(row * outputs + o);
-          EXPECT_NEAR(static_cast<double>(y.as<float>()[at]), expected.values[at], 12 * 32 * epsilon * magnitude + 1e-6)
+          const double roundings = 4.0 * static_cast<double>(inputs / format.group_elements);
+          EXPECT_NEAR(static_cast<double>(y.as<float>()[at]), expected.values[at],
+                      roundings * 32 * epsilon * magnitude + 1e-6)
               << format.name;
         }
       }

@@ -119,9 +119,9 @@ inline void pack_matrices(const formats::Format& format, const compile::View& vi
   const std::int64_t outputs = view.dims[view.rank - 2u];
   const std::int64_t inputs = view.dims[view.rank - 1u];
   for (std::int64_t matrix = 0; matrix < view.elements() / (outputs * inputs); ++matrix) {
-    kernels::pack_panels(format, layout, file + matrix * outputs * format.row_bytes(inputs), outputs, inputs, 0,
-                         kernels::panel_count(outputs),
-                         packed + matrix * kernels::packed_bytes(layout, outputs, inputs));
+    kernels::kernel_table(kernels::Isa::portable)
+        .pack_panels(format, layout, file + matrix * outputs * format.row_bytes(inputs), outputs, inputs, 0,
+                     kernels::panel_count(outputs), packed + matrix * kernels::packed_bytes(layout, outputs, inputs));
   }
 }
 

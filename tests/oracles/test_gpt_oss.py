@@ -15,6 +15,8 @@ SHAPES = {
                           "num_experts_per_tok": 4, "sliding_window": 64, "num_hidden_layers": 4}, Kind.F32),
     "q8_0": ({"num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 64, "num_local_experts": 4,
               "num_experts_per_tok": 4, "sliding_window": 33}, Kind.Q8_0),
+    "mxfp4": ({"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32, "num_local_experts": 8,
+               "num_experts_per_tok": 3, "sliding_window": 20}, Kind.MXFP4),
 }
 
 

@@ -17,6 +17,7 @@ namespace headrace::run {
 namespace {
 
 using headrace::testing::TinyModel;
+using headrace::testing::TinyShape;
 using Row = std::vector<float>;
 
 constexpr std::int64_t max_rows = 64;
@@ -86,8 +87,9 @@ std::vector<Row> slice(const std::vector<Row>& rows, std::size_t begin) {
 }
 
 struct ModelCase {
+  std::string name;
   std::string format;
-  headrace::testing::TinyShape shape = {};
+  TinyShape shape;
 };
 
 class Contract : public ::testing::TestWithParam<ModelCase> {};
@@ -196,23 +198,32 @@ TEST_P(Contract, HoldsAfterAbortTruncationForkAndPrefixSharing) {
       "of the session whose pages were shared");
 }
 
-std::string format_of(const ::testing::TestParamInfo<ModelCase>& instance) { return instance.param.format; }
+/// All Formats, in a llama, in a mixture and in gpt-oss. Of 7 experts each row uses 3: in a step of many rows most
+/// experts have several, in one of few rows one or none.
+std::vector<ModelCase> model_cases() {
+  std::vector<ModelCase> cases;
+  for (const formats::Format& format : formats::format_table()) {
+    const std::string name(format.name);
+    cases.push_back({name, name, headrace::testing::tiny_shape(name)});
+  }
+  for (const std::string name : {"f32", "q8_0", "q4_1", "q4_k"}) {
+    TinyShape shape = headrace::testing::tiny_shape(name);
+    shape.experts = 7;
+    shape.experts_used = 3;
+    cases.push_back({"mixture_" + name, name, shape});
+  }
+  for (const std::string name : {"f32", "mxfp4"}) {
+    TinyShape shape = headrace::testing::tiny_shape(name);
+    shape.experts = 5;
+    shape.experts_used = 2;
+    shape.gpt_oss = true;
+    cases.push_back({"gpt_oss_" + name, name, shape});
+  }
+  return cases;
+}
 
-INSTANTIATE_TEST_SUITE_P(Formats, Contract,
-                         ::testing::Values(ModelCase{"f32"}, ModelCase{"f16"}, ModelCase{"bf16"}, ModelCase{"q8_0"},
-                                           ModelCase{"q4_0"}, ModelCase{"q4_1"}, ModelCase{"q5_0"}, ModelCase{"q5_1"}),
-                         format_of);
-
-/// Of 7 experts each row uses 3: in a step of many rows most experts have several, in one of few rows one or none.
-constexpr headrace::testing::TinyShape mixture = {.experts = 7, .experts_used = 3};
-INSTANTIATE_TEST_SUITE_P(Experts, Contract,
-                         ::testing::Values(ModelCase{"f32", mixture}, ModelCase{"f16", mixture},
-                                           ModelCase{"q8_0", mixture}, ModelCase{"q4_1", mixture}),
-                         format_of);
-
-constexpr headrace::testing::TinyShape gpt_oss = {.experts = 5, .experts_used = 2, .gpt_oss = true};
-INSTANTIATE_TEST_SUITE_P(GptOss, Contract, ::testing::Values(ModelCase{"f32", gpt_oss}, ModelCase{"q8_0", gpt_oss}),
-                         format_of);
+INSTANTIATE_TEST_SUITE_P(Models, Contract, ::testing::ValuesIn(model_cases()),
+                         [](const auto& instance) { return instance.param.name; });
 
 TEST(Engine, LongPastsCrossSpans) {
   const TinyModel tiny("q4_1", {}, 8);

@@ -1,7 +1,9 @@
 // Small random models for tests: a GGUF file in memory, its Program and its Weights, deterministic by seed.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -32,6 +34,17 @@ struct TinyShape {
   std::int64_t window = 20;  ///< of gpt-oss
 };
 
+/// A small shape whose rows are whole blocks of the Format.
+inline TinyShape tiny_shape(const std::string& format_name) {
+  TinyShape shape;
+  const std::int64_t block = formats::find_format(format_name)->block_elements;
+  if (block > 32) {
+    shape.layers = 1;
+    shape.width = shape.feed_forward = block;
+  }
+  return shape;
+}
+
 /// Random bytes of a Weight whose numbers have about unit variance times `scale`.
 inline std::vector<std::byte> random_weight(const formats::Format& format, std::int64_t elements, double scale,
                                             std::mt19937& random) {
@@ -56,10 +69,22 @@ inline std::vector<std::byte> random_weight(const formats::Format& format, std::
     }
     for (std::int64_t i = 0; i < format.block_bytes; ++i) out[i] = static_cast<std::byte>(random());
     // Codes are uniform; the scale brings them to the wanted deviation, and a minimum centers them.
-    const double levels = std::ldexp(1.0, format.code_bits);
+    int largest = 1;
+    for (int code = 0; code < 1 << format.code_bits; ++code) {
+      largest = std::max(largest, std::abs(format.level(static_cast<std::uint8_t>(code))));
+    }
+    const double levels = format.codebook != nullptr ? 2 * largest : std::ldexp(1.0, format.code_bits);
     const double step = scale * std::sqrt(12.0) / levels * (0.5 + std::abs(normal(random)) / scale);
-    put_half(0, step);
-    if (format.has_minimum) put_half(2, -step * (levels - 1) / 2);
+    if (format.scales == formats::Format::Scales::e8m0) {
+      out[format.scale_at] = static_cast<std::byte>(128 + std::ilogb(step));
+      continue;
+    }
+    // Factors are uniform too. The minimum is subtracted where it has factors, as GGUF has it.
+    const double unit = format.factor_bits == 0 ? 1 : std::ldexp(1.0, 1 - format.factor_bits);
+    put_half(format.scale_at, unit * step);
+    if (format.has_minimum) {
+      put_half(format.minimum_at, (format.factor_bits == 0 ? -1 : unit) * step * (levels - 1) / 2);
+    }
   }
   return bytes;
 }

@@ -322,7 +322,7 @@ std::optional<Kernel> make_expert_linear(const KernelRequest& request) {
   }
   Kernel kernel;
   kernel.name = "expert_linear." + request.operands[1].encoding + "." + std::string(isa_name(request.table.isa));
-  kernel.numerics = data.encoded ? "a16_group32" : "two_chains";
+  kernel.numerics = linear_numerics_name(numerics);
   kernel.phases = 2;
   kernel.run = run_expert_linear;
   kernel.scratch_bytes = expert_scratch;
