@@ -27,9 +27,11 @@ void kv_append(const KvAppendArgs& args, Size first_row, Size last_row) noexcept
 void add_rows(const float* a, const float* b, float* y, Size n) noexcept;
 void multiply_rows(const float* a, const float* b, float* y, Size n) noexcept;
 void scale_rows(const float* a, float s, float* y, Size n) noexcept;
+void add_scaled_rows(const float* a, float s, float* y, Size n) noexcept;
 void exp_rows(const float* a, float* y, Size n) noexcept;
 void silu_rows(const float* a, float* y, Size n) noexcept;
 void silu_multiply_rows(const float* gate, const float* up, float* y, Size n) noexcept;
+void clamped_swiglu_rows(const float* gate, const float* up, float alpha, float limit, float* y, Size n) noexcept;
 
 // attention.cpp
 void attention(const AttentionArgs& args, Size first_item, Size last_item) noexcept;

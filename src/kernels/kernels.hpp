@@ -233,9 +233,13 @@ struct KernelTable {
   void (*add)(const float* a, const float* b, float* y, std::int64_t n) noexcept;
   void (*multiply)(const float* a, const float* b, float* y, std::int64_t n) noexcept;
   void (*scale)(const float* a, float s, float* y, std::int64_t n) noexcept;
+  void (*add_scaled)(const float* a, float s, float* y, std::int64_t n) noexcept;  ///< y = fma(a, s, y)
   void (*exp)(const float* a, float* y, std::int64_t n) noexcept;
   void (*silu)(const float* a, float* y, std::int64_t n) noexcept;
   void (*silu_multiply)(const float* gate, const float* up, float* y, std::int64_t n) noexcept;  ///< silu(gate) * up
+  /// g / (1 + exp(-(alpha * g))) * (u + 1), g = gate up to limit, u = up within +- limit
+  void (*clamped_swiglu)(const float* gate, const float* up, float alpha, float limit, float* y,
+                         std::int64_t n) noexcept;
 };
 
 /// The table of an ISA. Throws InternalError if the ISA is not among available_isas().

@@ -25,8 +25,10 @@ const KernelTable table = {.isa = Isa::HEADRACE_ISA,
                            .add = add_rows,
                            .multiply = multiply_rows,
                            .scale = scale_rows,
+                           .add_scaled = add_scaled_rows,
                            .exp = exp_rows,
                            .silu = silu_rows,
-                           .silu_multiply = silu_multiply_rows};
+                           .silu_multiply = silu_multiply_rows,
+                           .clamped_swiglu = clamped_swiglu_rows};
 
 }  // namespace headrace::kernels::HEADRACE_ISA
