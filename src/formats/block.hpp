@@ -150,8 +150,8 @@ struct GroupedBlock {
   std::int64_t minimum_at = 2;
 };
 
-/// Where one block goes when it is taken apart. A Format's function for that is always inlined into the loops below: what
-/// a call costs, for this record goes through memory, is up to a third of packing.
+/// Where one block goes when it is taken apart. A Format's function for that is always inlined into the loops below:
+/// what a call costs, for this record goes through memory, is up to a third of packing.
 struct UnpackedBlock {
   std::uint8_t* codes;
   std::uint16_t& scale;
