@@ -100,6 +100,7 @@ struct BoundStep {
   const PlanStep* step = nullptr;
   std::vector<BoundOperand> operands;
   std::vector<BoundOperand> results;
+  bool barrier_before = true;  ///< whether all workers must have finished the steps before
 };
 
 /// A call of a bound step with sizes and no addresses, for the questions that the planner asks of a kernel.

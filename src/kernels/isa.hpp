@@ -12,6 +12,8 @@ LinearFunction find_linear_grouped(const Layout& layout) noexcept;
 
 // rows.cpp
 void encode_a16(const float* in, Size in_stride, std::byte* out, Size out_stride, Size inputs, Size rows) noexcept;
+void encode_a16_blocks(const float* in, Size in_stride, std::byte* out, Size out_stride, Size inputs, Size first,
+                       Size last, Size rows) noexcept;
 void gather_rows(const Layout& layout, const std::byte* packed, Size inputs, const std::int32_t* ids, Size rows,
                  float* out, Size out_stride) noexcept;
 void rms_norm(const float* x, Size x_stride, const float* weight, float epsilon, float* y, Size y_stride, Size width,

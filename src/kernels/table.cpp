@@ -19,6 +19,7 @@ LinearFunction find_linear(const Layout& layout, LinearNumerics numerics) noexce
 const KernelTable table = {.isa = Isa::HEADRACE_ISA,
                            .find_linear = find_linear,
                            .encode_a16 = encode_a16,
+                           .encode_a16_blocks = encode_a16_blocks,
                            .gather_rows = gather_rows,
                            .rms_norm = rms_norm,
                            .rope = rope,

@@ -38,22 +38,19 @@ class Executor {
 
  private:
   struct Step {
-    const compile::PlanStep* plan = nullptr;
-    std::size_t first_view = 0;
-    std::size_t operands = 0;
-    std::size_t results = 0;
+    const compile::Kernel* kernel = nullptr;
+    std::span<const compile::View> operands;
+    std::span<const compile::View> results;
     bool barrier_before = true;
   };
-  /// A size that changes with the symbols: views_[view].dims[axis] = sizes of dims_[dim].
+  /// A size that changes with the symbols: views_[view].dims[axis].
   struct Patch {
     std::size_t view = 0;
     std::size_t axis = 0;
-    std::size_t dim = 0;
   };
 
   compile::View make_view(const compile::BoundOperand& operand, std::span<std::byte* const> weights);
   void add_patches(std::size_t view, const ir::Type& type);
-  void place_barriers();
   void run_worker(int worker, int workers, bool* failed, Trace* trace);
 
   const compile::Plan& plan_;
@@ -66,8 +63,11 @@ class Executor {
   std::vector<Step> steps_;
   std::vector<compile::View> views_;
   std::vector<compile::View> outputs_;
-  std::vector<Patch> patches_;
-  std::vector<ir::Dim> dims_;
+  std::vector<std::size_t> state_views_;
+  compile::StateView pages_;                 ///< what they hold, but for their offsets
+  std::vector<ir::Dim> dims_;                ///< that are no constants, each once
+  std::vector<std::int64_t> dim_values_;     ///< of dims_, at the sizes of the next run
+  std::vector<std::vector<Patch>> patches_;  ///< of dims_
   ir::Bindings sizes_;
   std::vector<char> failed_;  ///< a flag a worker
 };

@@ -119,6 +119,14 @@ void run_attention(const KernelCall& call) noexcept {
   }
 }
 
+/// Only a row with more than one span has the partial form, and with it a second phase.
+int attention_phases(const KernelCall& call) noexcept {
+  const std::int64_t rows = call.operands[0].dims[0];
+  if (call.workers == 1 || rows > max_partial_rows) return 1;
+  const auto* positions = call.operands[4].as<const std::int32_t>();
+  return std::any_of(positions, positions + rows, [](std::int32_t p) { return p >= attention_span; }) ? 2 : 1;
+}
+
 KernelCost attention_cost(const KernelCall& call) {
   const View& q = call.operands[0];
   const View& keys = call.operands[1];
@@ -141,6 +149,7 @@ std::optional<Kernel> make_attention(const KernelRequest& request) {
   kernel.name = "attention." + std::string(isa_name(request.table.isa));
   kernel.numerics = "attention.f16.span512";
   kernel.phases = 2;
+  kernel.call_phases = attention_phases;
   kernel.run = run_attention;
   kernel.scratch_bytes = attention_scratch;
   kernel.shared_bytes = attention_shared;
@@ -167,8 +176,11 @@ void run_append(const KernelCall& call) noexcept {
   args.head_width = state.dims[1];
   args.k_stride = args.v_stride = args.kv_heads * args.head_width;
   args.k_offset = args.v_offset = state.state.offset;
-  const Range rows = share(call, x.dims[0]);
-  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+  const Range own = own_columns(call, args.k_stride, compile::column_unit);
+  if (own.size() == 0) return;
+  args.first_column = own.begin;
+  args.columns = own.size();
+  for (std::int64_t row = 0; row < x.dims[0]; ++row) {
     std::byte* page = state_page(call, state.state, sequences[row], positions[row]);
     if (page == nullptr) continue;
     const std::int64_t position = positions[row];
@@ -191,6 +203,7 @@ std::optional<Kernel> make_append(const KernelRequest& request) {
   kernel.name = "append." + std::string(isa_name(request.table.isa));
   kernel.numerics = "append.f16";
   kernel.run = run_append;
+  kernel.column_units = {compile::column_unit, compile::column_unit, 0, 0, compile::column_unit};
   kernel.data = share_data(AppendData{&request.table, columns});
   return kernel;
 }
