@@ -1,7 +1,6 @@
 #include "base/file.hpp"
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "base/output_file.hpp"
 
 namespace headrace {
 
@@ -92,26 +92,9 @@ std::string read_text(const std::string& path, std::uint64_t limit_bytes) {
 }
 
 void write_file(const std::string& path, std::string_view bytes) {
-  struct stat status{};
-  const bool in_place = ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
-  const std::string target = in_place ? path : fmt::format("{}.{}.part", path, ::getpid());
-  const auto fail_write = [&](int error) {
-    if (!in_place) ::unlink(target.c_str());
-    fail<ResourceError>("{}: cannot be written: {}", path, std::strerror(error));
-  };
-  const int flags = in_place ? O_WRONLY : O_WRONLY | O_CREAT | O_TRUNC;
-  const int descriptor = ::open(target.c_str(), flags | O_CLOEXEC, 0666);
-  if (descriptor < 0) fail<ResourceError>("{}: cannot be written: {}", path, std::strerror(errno));
-  int error = 0;
-  while (!bytes.empty() && error == 0) {
-    const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
-    if (count >= 0) bytes.remove_prefix(static_cast<std::size_t>(count));
-    if (count < 0 && errno != EINTR) error = errno;
-  }
-  if (error == 0 && !in_place && ::fsync(descriptor) != 0) error = errno;
-  if (::close(descriptor) != 0 && error == 0) error = errno;
-  if (error == 0 && !in_place && std::rename(target.c_str(), path.c_str()) != 0) error = errno;
-  if (error != 0) fail_write(error);
+  OutputFile file(path);
+  file.write(std::as_bytes(std::span(bytes)));
+  file.commit();
 }
 
 }  // namespace headrace

@@ -38,8 +38,7 @@ class File {
 /// The whole of a file or, for "-", of standard input. Throws as File does, and InputError beyond `limit_bytes`.
 std::string read_text(const std::string& path, std::uint64_t limit_bytes);
 
-/// Writes `path` whole or not at all: a file beside it is written, synced and renamed. What is there and is no regular
-/// file (a device, a pipe) is written to as it is. Throws ResourceError.
+/// Writes `path` whole or not at all, as OutputFile does. Throws ResourceError.
 void write_file(const std::string& path, std::string_view bytes);
 
 }  // namespace headrace

@@ -9,7 +9,7 @@ namespace headrace::cli {
 
 Conversation::Conversation(const models::ModelFile& file) : file_(file) {
   if (!file.chat_template()) {
-    fail<InputError>("{}: tokenizer.chat_template: expected a chat template, found none", file.file().path());
+    fail<InputError>("{}: tokenizer.chat_template: expected a chat template, found none", file.path());
   }
 }
 

@@ -10,19 +10,20 @@
 
 namespace headrace::cli {
 
-namespace {
-
-kernels::Isa choose_isa(const std::optional<kernels::Isa>& wanted) {
-  const std::vector<kernels::Isa> available = kernels::available_isas();
-  if (!wanted) return available.back();
+kernels::Isa choose_isa(const std::optional<kernels::Isa>& wanted, std::span<const kernels::Isa> available, Log& log) {
+  if (!wanted) {
+    if (available.back() == kernels::Isa::portable) {
+      log.warn(
+          "this CPU has no instruction set that Headrace has fast kernels for (avx2 at least): using portable ones");
+    }
+    return available.back();
+  }
   if (std::find(available.begin(), available.end(), *wanted) == available.end()) {
     fail<ResourceError>("--isa {}: this machine cannot run it; the best that it can is {}", kernels::isa_name(*wanted),
                         kernels::isa_name(available.back()));
   }
   return *wanted;
 }
-
-}  // namespace
 
 models::ModelFile open_model(const std::string& model, const Environment& environment) {
   return models::ModelFile(models::resolve_model(model, environment.cache));
@@ -40,7 +41,7 @@ run::EngineOptions engine_options(const models::ModelFile& file, const EngineFla
   run::EngineOptions options;
   options.context = flags.context;
   options.wanted = wanted;
-  options.isa = choose_isa(flags.isa);
+  options.isa = choose_isa(flags.isa, kernels::available_isas(), log);
   return models::complete_options(file, options, log);
 }
 

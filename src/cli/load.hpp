@@ -2,11 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "base/context.hpp"
 #include "cli/options.hpp"
 #include "cli/verb.hpp"
+#include "kernels/kernels.hpp"
 #include "models/language_model.hpp"
 #include "run/engine.hpp"
 #include "run/trace.hpp"
@@ -15,6 +18,10 @@ namespace headrace::cli {
 
 /// Throws as resolve_model and ModelFile do.
 models::ModelFile open_model(const std::string& model, const Environment& environment);
+
+/// `wanted`, or the fastest of `available` (portable first); that this is no more than portable is said. Throws
+/// ResourceError if this machine cannot run `wanted`.
+kernels::Isa choose_isa(const std::optional<kernels::Isa>& wanted, std::span<const kernels::Isa> available, Log& log);
 
 std::unique_ptr<Context> make_context(const EngineFlags& flags, bool verbose);
 

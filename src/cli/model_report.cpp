@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "formats/format.hpp"
-#include "formats/gguf.hpp"
 
 namespace headrace::cli {
 
@@ -24,37 +23,39 @@ std::string count_text(std::int64_t count) {
   return fmt::format("{}", count);
 }
 
-void count_format(std::vector<FormatUse>& uses, const formats::GgufTensor& tensor) {
-  const std::string name =
-      tensor.format != nullptr ? std::string(tensor.format->name) : formats::gguf_type_name(tensor.gguf_type);
-  auto use = std::find_if(uses.begin(), uses.end(), [&](const FormatUse& each) { return each.format == name; });
-  if (use == uses.end()) use = uses.insert(use, FormatUse{name, 0, 0, std::nullopt});
+void count_format(std::vector<FormatUse>& uses, const models::CheckpointTensor& tensor) {
+  auto use =
+      std::find_if(uses.begin(), uses.end(), [&](const FormatUse& each) { return each.format == tensor.format_name; });
+  if (use == uses.end()) use = uses.insert(use, FormatUse{tensor.format_name, 0, 0, std::nullopt});
   ++use->tensors;
-  use->elements += tensor.elements;
+  use->elements += tensor.elements();
   if (tensor.bytes) use->bytes = use->bytes.value_or(0) + *tensor.bytes;
 }
 
 }  // namespace
 
 ModelReport report_of(const models::ModelFile& file) {
-  const formats::Gguf& gguf = file.gguf();
+  const models::Checkpoint& checkpoint = file.checkpoint();
   ModelReport report;
-  report.path = file.file().path();
-  report.file_bytes = file.file().size();
-  report.gguf_version = gguf.version();
-  report.architecture = gguf.string("general.architecture", "");
-  report.name = gguf.string("general.name", "");
-  report.tensors = std::ssize(gguf.tensors());
-  for (const formats::GgufTensor& tensor : gguf.tensors()) {
-    report.parameters += tensor.elements;
+  report.path = file.path();
+  report.file_bytes = checkpoint.file_bytes();
+  report.container = checkpoint.container_name();
+  report.architecture = checkpoint.architecture();
+  report.name = checkpoint.model_name();
+  report.tensors = std::ssize(checkpoint.tensors());
+  for (const models::CheckpointTensor& tensor : checkpoint.tensors()) {
+    report.parameters += tensor.elements();
     count_format(report.formats, tensor);
   }
   std::stable_sort(report.formats.begin(), report.formats.end(),
                    [](const FormatUse& a, const FormatUse& b) { return a.elements > b.elements; });
-  report.tokenizer_model = gguf.string("tokenizer.ggml.model", "");
-  report.pre_tokenizer = gguf.string("tokenizer.ggml.pre", "");
-  if (gguf.has("tokenizer.ggml.tokens")) report.tokens = std::ssize(gguf.strings("tokenizer.ggml.tokens"));
-  report.chat_template = gguf.has("tokenizer.chat_template");
+  if (checkpoint.has_vocabulary()) {
+    const text::VocabularyData vocabulary = checkpoint.vocabulary();
+    report.tokenizer_model = vocabulary.model;
+    report.pre_tokenizer = vocabulary.pre_tokenizer;
+    report.tokens = std::ssize(vocabulary.tokens);
+  }
+  report.chat_template = checkpoint.chat_template().has_value();
   return report;
 }
 
@@ -75,8 +76,8 @@ std::string to_text(const ModelReport& report) {
   const auto line = [&](std::string_view name, const std::string& value) {
     text += fmt::format("{:<14}{}\n", name, value);
   };
-  line("file", fmt::format("{} ({}, GGUF version {})", report.path, size_text(static_cast<double>(report.file_bytes)),
-                           report.gguf_version));
+  line("file",
+       fmt::format("{} ({}, {})", report.path, size_text(static_cast<double>(report.file_bytes)), report.container));
   line("architecture", report.architecture.empty() ? "not named" : report.architecture);
   if (!report.name.empty()) line("name", report.name);
   line("tensors", fmt::format("{}, {} parameters", report.tensors, count_text(report.parameters)));
@@ -118,7 +119,7 @@ nlohmann::ordered_json to_json(const ModelReport& report) {
   }
   Json json = {{"path", report.path},
                {"file_bytes", report.file_bytes},
-               {"gguf_version", report.gguf_version},
+               {"container", report.container},
                {"architecture", report.architecture},
                {"name", report.name},
                {"tensors", report.tensors},

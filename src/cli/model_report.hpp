@@ -33,7 +33,7 @@ struct MemoryUse {
 struct ModelReport {
   std::string path;
   std::uint64_t file_bytes = 0;
-  std::uint32_t gguf_version = 0;
+  std::string container;  ///< "GGUF version 3"
   std::string architecture;
   std::string name;
   std::int64_t tensors = 0;

@@ -116,6 +116,14 @@ Shape broadcast_shapes(const InferContext& context, const Shape& a, const Shape&
   return shape;
 }
 
+Shape broadcast_numbers(const InferContext& context) {
+  const Type& a = context.numeric(0);
+  const Type& b = context.numeric(1);
+  context.expect(a.element == b.element && a.element != ElementType::boolean, "two tensors of one number type",
+                 a.str() + " and " + b.str());
+  return broadcast_shapes(context, a.shape, b.shape);
+}
+
 std::string shape_str(const Shape& shape) {
   std::string text = "[";
   for (std::size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? ", " : "") + shape[i].str();

@@ -98,6 +98,9 @@ std::vector<Type> check_op(const OpDef& op, std::span<const Type> operands, Attr
 /// Shapes broadcast as numpy's: aligned at the last dimension, 1 stretches. Throws through `context`.
 Shape broadcast_shapes(const InferContext& context, const Shape& a, const Shape& b);
 
+/// The shape of a binary op on two numeric operands of one element type, broadcast. Throws through `context`.
+Shape broadcast_numbers(const InferContext& context);
+
 std::string shape_str(const Shape& shape);
 
 }  // namespace headrace::ir

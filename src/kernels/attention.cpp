@@ -18,7 +18,8 @@ struct Chunk {
   Size v_base = 0;
   float scale = 1;
   const float* q[chunk_queries];
-  Size count[chunk_queries];  ///< positions of the span that the query sees
+  Size begin[chunk_queries];  ///< the query sees positions [begin, end) of the span, at least one
+  Size end[chunk_queries];
   float m[chunk_queries];
   float l[chunk_queries];
   alignas(64) float scores[chunk_queries][attention_span];
@@ -53,13 +54,17 @@ void score_tile(Chunk& chunk, int first, Size start, Size span_start) {
 
 template <int queries>
 void score_queries_of(Chunk& chunk, int first, Size span_start) {
-  Size count = 0;
-  for (int i = 0; i < queries; ++i) count = chunk.count[first + i] > count ? chunk.count[first + i] : count;
-  Size done = 0;
-  if constexpr (queries * 2 <= score_queries) {  // few chains: more positions at a time hide the latency of FMA
-    for (; done + 16 < count; done += 32) score_tile<queries, 2>(chunk, first, span_start + done, span_start);
+  Size begin = attention_span;
+  Size end = 0;
+  for (int i = 0; i < queries; ++i) {
+    begin = smaller(begin, chunk.begin[first + i]);
+    end = larger(end, chunk.end[first + i]);
   }
-  for (; done < count; done += 16) score_tile<queries, 1>(chunk, first, span_start + done, span_start);
+  Size done = begin / 16 * 16;
+  if constexpr (queries * 2 <= score_queries) {  // few chains: more positions at a time hide the latency of FMA
+    for (; done + 16 < end; done += 32) score_tile<queries, 2>(chunk, first, span_start + done, span_start);
+  }
+  for (; done < end; done += 16) score_tile<queries, 1>(chunk, first, span_start + done, span_start);
 }
 
 void score(Chunk& chunk, Size span_start) {
@@ -88,18 +93,21 @@ void score(Chunk& chunk, Size span_start) {
 /// Turns scores into exp(score - m) in place, with m their maximum and l their sum.
 void weigh(Chunk& chunk, int query) {
   float* s = chunk.scores[query];
-  const Size count = chunk.count[query];
-  const Size whole = count / 16 * 16;
+  const Size begin = chunk.begin[query];
+  const Size end = chunk.end[query];
+  const Size first = begin / 16 * 16;
+  const Size whole = end / 16 * 16;
   const float lowest = -__builtin_inff();
+  for (Size i = first; i < begin; ++i) s[i] = lowest;  // which weighs 0
   Vec largest = set1(lowest);
-  for (Size i = 0; i < whole; i += 16) largest = max(load(s + i), largest);
+  for (Size i = first; i < whole; i += 16) largest = max(load(s + i), largest);
   float m = tree_max(largest);
-  for (Size i = whole; i < count; ++i) m = s[i] > m ? s[i] : m;
+  for (Size i = larger(first, whole); i < end; ++i) m = s[i] > m ? s[i] : m;
   Vec sum = zero();
-  for (Size i = 0; i < count; i += 16) {
+  for (Size i = first; i < end; i += 16) {
     Vec p = exp(sub(load(s + i), set1(m)));
     store(s + i, p);
-    if (i + 16 > count) p = load_partial(s + i, count - i);
+    if (i + 16 > end) p = load_partial(s + i, end - i);
     sum = add(sum, p);
   }
   chunk.m[query] = m;
@@ -111,7 +119,8 @@ template <int queries, int vectors>
 void output_tile(Chunk& chunk, int first, const Size* offsets, Size span_start, Size from, Size to) {
   Vec sum[queries][vectors];
   for (int i = 0; i < queries; ++i) {
-    for (int v = 0; v < vectors; ++v) sum[i][v] = from == 0 ? zero() : load(chunk.o[first + i] + offsets[v]);
+    const bool begins = from == chunk.begin[first + i];
+    for (int v = 0; v < vectors; ++v) sum[i][v] = begins ? zero() : load(chunk.o[first + i] + offsets[v]);
   }
   for (Size position = from; position < to;) {
     const Size absolute = span_start + position;
@@ -132,16 +141,31 @@ void output_tile(Chunk& chunk, int first, const Size* offsets, Size span_start, 
   }
 }
 
-/// Some vectors of E for query rows that see different counts: the positions that all see together, then each its own
-/// rest.
+/// Some vectors of E for query rows that see different positions: those that all see together, before and behind them
+/// each its own.
 template <int queries, int vectors>
 void output_queries_of(Chunk& chunk, int first, const Size* offsets, Size span_start) {
-  Size common = chunk.count[first];
-  for (int i = 1; i < queries; ++i) common = smaller(common, chunk.count[first + i]);
-  output_tile<queries, vectors>(chunk, first, offsets, span_start, 0, common);
+  Size begin = chunk.begin[first];
+  Size end = chunk.end[first];
+  for (int i = 1; i < queries; ++i) {
+    begin = larger(begin, chunk.begin[first + i]);
+    end = smaller(end, chunk.end[first + i]);
+  }
+  if (begin >= end) {
+    for (int i = 0; i < queries; ++i) {
+      output_tile<1, vectors>(chunk, first + i, offsets, span_start, chunk.begin[first + i], chunk.end[first + i]);
+    }
+    return;
+  }
   for (int i = 0; i < queries; ++i) {
-    if (chunk.count[first + i] > common) {
-      output_tile<1, vectors>(chunk, first + i, offsets, span_start, common, chunk.count[first + i]);
+    if (chunk.begin[first + i] < begin) {
+      output_tile<1, vectors>(chunk, first + i, offsets, span_start, chunk.begin[first + i], begin);
+    }
+  }
+  output_tile<queries, vectors>(chunk, first, offsets, span_start, begin, end);
+  for (int i = 0; i < queries; ++i) {
+    if (chunk.end[first + i] > end) {
+      output_tile<1, vectors>(chunk, first + i, offsets, span_start, end, chunk.end[first + i]);
     }
   }
 }
@@ -160,7 +184,7 @@ void output_vectors_of(Chunk& chunk, const Size* offsets, Size span_start) {
 
 void output(Chunk& chunk, Size span_start) {
   // Vector v begins at 16 v, the last at E - 16. A vector that overlaps goes into a call of its own, after the others:
-  // from position 0 on it computes the shared elements anew, with equal bits.
+  // from its first position on it computes the shared elements anew, with equal bits.
   const Size whole = chunk.width / 16;
   Size offsets[output_vectors];
   Size v = 0;
@@ -178,7 +202,7 @@ void output(Chunk& chunk, Size span_start) {
   }
 }
 
-/// One span of a chunk whose q and count are set: fills m, l and o.
+/// One span of a chunk whose q, begin and end are set: fills m, l and o.
 void compute_span(Chunk& chunk, Size span_start) {
   score(chunk, span_start);
   for (int i = 0; i < chunk.queries; ++i) weigh(chunk, i);
@@ -218,6 +242,18 @@ void fold(Total& total, bool is_first, float m, float l, const float* o, Size wi
   }
 }
 
+/// A part with no value, m = sink and l = 1.
+void fold_sink(Total& total, float sink, Size width) {
+  const float both = total.m > sink ? total.m : sink;
+  const float a = exp_of(total.m - both);
+  total.m = both;
+  total.l = fma_scalar(total.l, a, exp_of(sink - both));
+  for (Size e = 0; e < width; e += 16) {
+    const Size count = smaller(16, width - e);
+    store_partial(total.o + e, mul(load_partial(total.o + e, count), set1(a)), count);
+  }
+}
+
 void finish(const Total& total, float* out, Size width) {
   for (Size e = 0; e < width; e += 16) {
     const Size count = smaller(16, width - e);
@@ -233,10 +269,17 @@ void set_head(Chunk& chunk, const AttentionArgs& args, Size kv_head) {
   chunk.v_base = args.v_offset + kv_head * head_bytes;
 }
 
-/// Positions of the span from span_start on that a row at `position` sees; 0 if it ends before.
-inline Size seen(Size position, Size span_start) {
-  const Size count = position + 1 - span_start;
-  return count < 0 ? 0 : smaller(count, attention_span);
+/// Sets what of the span from span_start on a row at `position` sees. False if that is nothing.
+inline bool set_seen(Chunk& chunk, Size query, Size position, Size window, Size span_start) {
+  chunk.begin[query] = larger(attention_first(position, window) - span_start, 0);
+  chunk.end[query] = smaller(position + 1 - span_start, attention_span);
+  return chunk.begin[query] < chunk.end[query];
+}
+
+/// Folds the sink, if there are any, and writes the head's output.
+void finish_head(const AttentionArgs& args, Total& total, Size row, Size head) {
+  if (args.sinks != nullptr) fold_sink(total, args.sinks[head], args.head_width);
+  finish(total, args.out + row * args.out_stride + head * args.head_width, args.head_width);
 }
 
 }  // namespace
@@ -250,30 +293,34 @@ void attention(const AttentionArgs& args, Size first_item, Size last_item) noexc
     const Size kv_head = item % args.kv_heads;
     set_head(chunk, args, kv_head);
     chunk.pages = args.pages[tile.first_row];
-    // Queries of the tile, row by row, in chunks. Positions ascend, so those that a span no longer reaches come first.
+    // Queries of the tile, row by row, in chunks. Positions ascend, so those that a span no longer reaches come first,
+    // and those whose window begins behind it last.
     const Size queries = tile.rows * group;
     for (Size first = 0; first < queries; first += chunk_queries) {
       const Size in_chunk = smaller(chunk_queries, queries - first);
       const auto row_of = [&](Size i) { return tile.first_row + (first + i) / group; };
       const auto head_of = [&](Size i) { return kv_head * group + (first + i) % group; };
-      const Size last_position = args.positions[row_of(in_chunk - 1)];
-      for (Size span_start = 0; span_start <= last_position; span_start += attention_span) {
+      const auto first_span = [&](Size i) {
+        return attention_first(args.positions[row_of(i)], args.window) / attention_span;
+      };
+      const Size last_span = args.positions[row_of(in_chunk - 1)] / attention_span;
+      for (Size span = first_span(0); span <= last_span; ++span) {
+        const Size span_start = span * attention_span;
         Size skipped = 0;
         while (args.positions[row_of(skipped)] < span_start) ++skipped;
-        chunk.queries = static_cast<int>(in_chunk - skipped);
+        chunk.queries = 0;
         for (Size i = skipped; i < in_chunk; ++i) {
+          if (!set_seen(chunk, i - skipped, args.positions[row_of(i)], args.window, span_start)) break;
           chunk.q[i - skipped] = args.q + row_of(i) * args.q_stride + head_of(i) * args.head_width;
-          chunk.count[i - skipped] = seen(args.positions[row_of(i)], span_start);
+          ++chunk.queries;
         }
         compute_span(chunk, span_start);
-        for (Size i = skipped; i < in_chunk; ++i) {
-          const Size c = i - skipped;
-          fold(totals[i], span_start == 0, chunk.m[c], chunk.l[c], chunk.o[c], args.head_width);
+        for (int c = 0; c < chunk.queries; ++c) {
+          const Size i = skipped + c;
+          fold(totals[i], span == first_span(i), chunk.m[c], chunk.l[c], chunk.o[c], args.head_width);
         }
       }
-      for (Size i = 0; i < in_chunk; ++i) {
-        finish(totals[i], args.out + row_of(i) * args.out_stride + head_of(i) * args.head_width, args.head_width);
-      }
+      for (Size i = 0; i < in_chunk; ++i) finish_head(args, totals[i], row_of(i), head_of(i));
     }
   }
 }
@@ -283,24 +330,23 @@ void attention_partial(const AttentionArgs& args, Size first_item, Size last_ite
   const Size floats = attention_partial_floats(args.head_width);
   Chunk chunk;
   for (Size item = first_item; item < last_item; ++item) {
-    const Size span = item % args.max_spans;
+    const Size part = item % args.max_spans;
     const Size kv_head = item / args.max_spans % args.kv_heads;
     const Size row = item / args.max_spans / args.kv_heads;
-    const Size span_start = span * attention_span;
-    const Size count = seen(args.positions[row], span_start);
-    if (count == 0) continue;
+    if (part >= attention_spans(args.positions[row], args.window)) continue;
+    const Size span = attention_first(args.positions[row], args.window) / attention_span + part;
     set_head(chunk, args, kv_head);
     chunk.pages = args.pages[row];
     for (Size first = 0; first < group; first += chunk_queries) {
       chunk.queries = static_cast<int>(smaller(chunk_queries, group - first));
       for (int i = 0; i < chunk.queries; ++i) {
         chunk.q[i] = args.q + row * args.q_stride + (kv_head * group + first + i) * args.head_width;
-        chunk.count[i] = count;
+        set_seen(chunk, i, args.positions[row], args.window, span * attention_span);
       }
-      compute_span(chunk, span_start);
+      compute_span(chunk, span * attention_span);
       for (int i = 0; i < chunk.queries; ++i) {
         float* partial =
-            args.partials + ((row * args.heads + kv_head * group + first + i) * args.max_spans + span) * floats;
+            args.partials + ((row * args.heads + kv_head * group + first + i) * args.max_spans + part) * floats;
         memcpy(partial, chunk.o[i], static_cast<std::size_t>(4 * args.head_width));
         partial[args.head_width] = chunk.m[i];
         partial[args.head_width + 1] = chunk.l[i];
@@ -318,11 +364,11 @@ void attention_combine(const AttentionArgs& args, Size first_item, Size last_ite
     for (Size h = 0; h < group; ++h) {
       const Size head = item % args.kv_heads * group + h;
       const float* partials = args.partials + (row * args.heads + head) * args.max_spans * floats;
-      for (Size span = 0; span < attention_spans(args.positions[row]); ++span) {
-        const float* p = partials + span * floats;
-        fold(total, span == 0, p[args.head_width], p[args.head_width + 1], p, args.head_width);
+      for (Size part = 0; part < attention_spans(args.positions[row], args.window); ++part) {
+        const float* p = partials + part * floats;
+        fold(total, part == 0, p[args.head_width], p[args.head_width + 1], p, args.head_width);
       }
-      finish(total, args.out + row * args.out_stride + head * args.head_width, args.head_width);
+      finish_head(args, total, row, head);
     }
   }
 }

@@ -118,13 +118,16 @@ struct AttentionTile {
   std::int64_t rows = 0;  ///< <= attention_tile_rows
 };
 
-/// Causal attention of rows over their own sequences: row t reads positions 0 .. positions[t], which are all written.
+/// Causal attention of rows over their own sequences: row t reads positions attention_first(positions[t], window) ..
+/// positions[t], which are all written. Sinks are logits that join the softmax of their head with no value.
 struct AttentionArgs {
   std::int64_t heads = 0;     ///< H, a multiple of kv_heads
   std::int64_t kv_heads = 0;  ///< K
   std::int64_t head_width = 0;
   float scale = 1;
-  const float* q = nullptr;  ///< [rows][H][E]
+  std::int64_t window = 0;       ///< positions that a row sees at most, its own included; 0: all
+  const float* sinks = nullptr;  ///< [H], or nullptr: none
+  const float* q = nullptr;      ///< [rows][H][E]
   std::int64_t q_stride = 0;
   float* out = nullptr;  ///< [rows][H][E]
   std::int64_t out_stride = 0;
@@ -137,9 +140,13 @@ struct AttentionArgs {
   std::int64_t max_spans = 0;
 };
 
-/// Spans of a row at `position`.
-[[nodiscard]] constexpr std::int64_t attention_spans(std::int64_t position) noexcept {
-  return position / attention_span + 1;
+/// The first position that a row at `position` sees.
+[[nodiscard]] constexpr std::int64_t attention_first(std::int64_t position, std::int64_t window) noexcept {
+  return window == 0 || position < window ? 0 : position - window + 1;
+}
+/// Spans that a row at `position` sees a part of.
+[[nodiscard]] constexpr std::int64_t attention_spans(std::int64_t position, std::int64_t window) noexcept {
+  return position / attention_span - attention_first(position, window) / attention_span + 1;
 }
 /// Floats of one (row, head, span) in `partials`: o[E], m, l, rounded up to 16.
 [[nodiscard]] constexpr std::int64_t attention_partial_floats(std::int64_t head_width) noexcept {
@@ -196,7 +203,8 @@ struct KernelTable {
   /// Whole form: items [first, last) of tiles * K. Uses at most 192 KiB of stack.
   void (*attention)(const AttentionArgs& args, std::int64_t first_item, std::int64_t last_item) noexcept;
   /// Partial form, for few rows over long pasts: items are (row, kv head, span), span fastest with max_spans a row and
-  /// head (spans that a row has not are passed over); then combine items are (row, kv head). Same bits as whole.
+  /// head, from the first that the row sees on (spans that a row has not are passed over); then combine items are (row,
+  /// kv head). Same bits as whole.
   void (*attention_partial)(const AttentionArgs& args, std::int64_t first_item, std::int64_t last_item) noexcept;
   void (*attention_combine)(const AttentionArgs& args, std::int64_t first_item, std::int64_t last_item) noexcept;
 

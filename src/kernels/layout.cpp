@@ -138,13 +138,13 @@ std::optional<Layout> layout_of(const formats::Format& format) noexcept {
     return layout;
   }
   if (format.group_elements != group || format.block_elements % group != 0 || format.block_elements > max_block ||
-      format.code_bits < 1 || format.code_bits > 8) {
+      format.code_bits < 1 || format.code_bits > 8 || format.factor_bits > 0 || format.codebook != nullptr) {
     return std::nullopt;
   }
   layout.codes = format.code_bits <= 4   ? Layout::Codes::nibble
                  : format.code_bits == 5 ? Layout::Codes::nibble_bit
                                          : Layout::Codes::byte;
-  layout.scales_are_f16 = format.scales_are_f16;
+  layout.scales_are_f16 = true;
   layout.has_minimum = format.has_minimum;
   layout.code_offset = format.code_offset;
   layout.group_elements = format.group_elements;

@@ -27,6 +27,7 @@ namespace headrace::kernels::HEADRACE_ISA {
 using Size = std::int64_t;
 
 inline Size smaller(Size a, Size b) { return a < b ? a : b; }
+inline Size larger(Size a, Size b) { return a > b ? a : b; }
 
 /// The sum over 16 lanes by the fixed tree: lane l += lane l + 8, then + 4, + 2, + 1.
 inline float tree_sum(Vec v) {

@@ -7,8 +7,8 @@
 
 namespace headrace::models {
 
-Model build_model(const formats::Gguf& file, const StepLimits& limits) {
-  const std::string& architecture = file.string("general.architecture");
+Model build_model(const Checkpoint& file, const StepLimits& limits) {
+  const std::string architecture = file.architecture();
   std::string known;
   for (const Family& family : family_table()) {
     if (family.name == architecture) {
@@ -18,7 +18,7 @@ Model build_model(const formats::Gguf& file, const StepLimits& limits) {
     }
     known += (known.empty() ? "" : ", ") + family.name;
   }
-  fail<InputError>("{}: general.architecture: expected one of {}, found '{}'", file.file_name(), known, architecture);
+  fail<InputError>("{}: {}: expected one of {}, found '{}'", file.path(), file.architecture_key(), known, architecture);
 }
 
 }  // namespace headrace::models

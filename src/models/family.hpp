@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/gguf.hpp"
 #include "ir/program.hpp"
+#include "models/checkpoint.hpp"
 
 namespace headrace::models {
 
@@ -43,9 +43,9 @@ struct Model {
 };
 
 struct Family {
-  std::string name;  ///< as general.architecture names it
+  std::string name;  ///< as Checkpoint::architecture names it
   /// Throws InputError naming file and key or tensor if the config or a tensor's shape is not the family's.
-  Model (*build)(const formats::Gguf& file, const StepLimits& limits) = nullptr;
+  Model (*build)(const Checkpoint& file, const StepLimits& limits) = nullptr;
 };
 
 /// All families, generated from the files in models/families/: each defines `Family family_NAME()`.
@@ -53,6 +53,6 @@ std::span<const Family> family_table();
 
 /// Builds the Program of the model in `file` and verifies it. Throws InputError naming the known families if it is of
 /// none of them.
-Model build_model(const formats::Gguf& file, const StepLimits& limits);
+Model build_model(const Checkpoint& file, const StepLimits& limits);
 
 }  // namespace headrace::models

@@ -11,7 +11,6 @@
 #include "base/error.hpp"
 #include "base/quote.hpp"
 #include "run/engine_limits.hpp"
-#include "text/gguf_vocabulary.hpp"
 
 namespace headrace::models {
 
@@ -61,40 +60,27 @@ std::string resolve_model(const std::string& model, const CacheLocation& cache) 
   return model;
 }
 
-ModelFile::ModelFile(const std::string& path) : file_(path), gguf_(formats::Gguf::read(file_)) {}
-
 const text::Tokenizer& ModelFile::tokenizer() const {
-  if (tokenizer_ == nullptr) tokenizer_ = std::make_unique<text::Tokenizer>(text::read_vocabulary(gguf_));
+  if (tokenizer_ == nullptr) tokenizer_ = std::make_unique<text::Tokenizer>(checkpoint_->vocabulary());
   return *tokenizer_;
 }
 
 const std::optional<text::ChatTemplate>& ModelFile::chat_template() const {
   if (!chat_template_) {
     std::optional<text::ChatTemplate> parsed;
-    if (gguf_.has("tokenizer.chat_template")) {
-      parsed.emplace(gguf_.string("tokenizer.chat_template"), token_text(tokenizer(), tokenizer().bos()),
-                     token_text(tokenizer(), tokenizer().eos()));
+    if (const std::optional<std::string> source = checkpoint_->chat_template()) {
+      parsed.emplace(*source, token_text(tokenizer(), tokenizer().bos()), token_text(tokenizer(), tokenizer().eos()));
     }
     chat_template_ = std::move(parsed);
   }
   return *chat_template_;
 }
 
-stream::FileStore ModelFile::store() const {
-  stream::FileStore store(file_);
-  for (const formats::GgufTensor& tensor : gguf_.tensors()) {
-    // Tensors of unknown Formats have no size; building the Program refuses those that it needs.
-    if (tensor.bytes) store.add(tensor.name, tensor.offset, *tensor.bytes);
-  }
-  return store;
-}
-
 run::EngineOptions complete_options(const ModelFile& file, run::EngineOptions options, Log& log) {
   const std::int64_t trained = file.model({}).shape.context_length;
   if (options.context == 0) options.context = std::min(trained, default_context_limit);
   if (options.context > trained) {
-    log.warn("{}: the model was trained for {} positions; beyond them its text may break down", file.file().path(),
-             trained);
+    log.warn("{}: the model was trained for {} positions; beyond them its text may break down", file.path(), trained);
   }
   // A step never has more rows than all its sequences have positions.
   const std::optional<std::int64_t> positions = checked_mul(options.context, options.sequences);
@@ -112,7 +98,7 @@ compile::Plan plan_model(const ModelFile& file, const run::EngineOptions& option
 std::unique_ptr<run::Engine> load_engine(const ModelFile& file, run::EngineOptions options, Context& context) {
   options = complete_options(file, std::move(options), context.log());
   const Model model = file.model({options.rows, options.wanted, options.sequences, options.context});
-  return run::Engine::create(model.program, file.store(), options, context);
+  return run::Engine::create(model.program, *file.store(), options, context);
 }
 
 }  // namespace headrace::models

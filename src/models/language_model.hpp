@@ -7,9 +7,8 @@
 #include <string>
 
 #include "base/context.hpp"
-#include "base/file.hpp"
 #include "compile/plan.hpp"
-#include "formats/gguf.hpp"
+#include "models/checkpoint.hpp"
 #include "models/family.hpp"
 #include "run/engine.hpp"
 #include "text/chat_template.hpp"
@@ -31,26 +30,25 @@ struct CacheLocation {
 /// name's file is not there yet (saying which command fetches it), or if neither a file nor a known name.
 std::string resolve_model(const std::string& model, const CacheLocation& cache);
 
-/// The header of a model file with everything that needs no weights.
+/// A model's Checkpoint with everything that needs no weights.
 class ModelFile {
  public:
-  /// Throws InputError.
-  explicit ModelFile(const std::string& path);
+  /// A file or a directory. Throws InputError.
+  explicit ModelFile(const std::string& path) : checkpoint_(open_checkpoint(path)) {}
 
-  [[nodiscard]] const File& file() const noexcept { return file_; }
-  [[nodiscard]] const formats::Gguf& gguf() const noexcept { return gguf_; }
+  [[nodiscard]] const std::string& path() const noexcept { return checkpoint_->path(); }
+  [[nodiscard]] const Checkpoint& checkpoint() const noexcept { return *checkpoint_; }
   /// Made at the first use. Throws InputError if the file's tokenizer is not supported.
   [[nodiscard]] const text::Tokenizer& tokenizer() const;
   /// The file's own, if it has one.
   [[nodiscard]] const std::optional<text::ChatTemplate>& chat_template() const;
   /// The Program for steps of this size.
-  [[nodiscard]] Model model(const StepLimits& limits) const { return build_model(gguf_, limits); }
+  [[nodiscard]] Model model(const StepLimits& limits) const { return build_model(*checkpoint_, limits); }
   /// The Weights' bytes; the ModelFile must outlive it.
-  [[nodiscard]] stream::FileStore store() const;
+  [[nodiscard]] std::unique_ptr<stream::WeightStore> store() const { return checkpoint_->store(); }
 
  private:
-  File file_;
-  formats::Gguf gguf_;
+  std::unique_ptr<Checkpoint> checkpoint_;
   mutable std::unique_ptr<text::Tokenizer> tokenizer_;
   mutable std::optional<std::optional<text::ChatTemplate>> chat_template_;
 };

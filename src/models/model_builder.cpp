@@ -11,40 +11,50 @@
 namespace headrace::models {
 
 void ConfigReader::refuse(std::string_view name, const std::string& expected, const std::string& found) const {
-  fail<InputError>("{}: {}: expected {}, found {}", file_.file_name(), key(name), expected, found);
+  fail<InputError>("{}: {}: expected {}, found {}", file_.path(), file_.key_name(name), expected, found);
 }
 
 std::int64_t ConfigReader::size(std::string_view name) const {
-  const std::uint64_t value = file_.u64(key(name));
-  if (value < 1 || value > (1 << 24)) refuse(name, "a size in [1, 2^24]", std::to_string(value));
-  return static_cast<std::int64_t>(value);
+  const std::optional<std::int64_t> value = file_.integer(name);
+  if (!value) refuse(name, "a size", "nothing");
+  if (*value < 1 || *value > (1 << 24)) refuse(name, "a size in [1, 2^24]", std::to_string(*value));
+  return *value;
 }
 
 std::int64_t ConfigReader::size(std::string_view name, std::int64_t fallback) const {
-  return file_.has(key(name)) ? size(name) : fallback;
+  return file_.integer(name) ? size(name) : fallback;
 }
 
 double ConfigReader::positive(std::string_view name) const {
-  const double value = static_cast<double>(file_.f32(key(name)));
-  if (!(value > 0) || !std::isfinite(value)) refuse(name, "a finite number above 0", fmt::format("{}", value));
-  return value;
+  const std::optional<double> value = file_.number(name);
+  if (!value) refuse(name, "a finite number above 0", "nothing");
+  if (!(*value > 0) || !std::isfinite(*value)) refuse(name, "a finite number above 0", fmt::format("{}", *value));
+  return *value;
 }
 
 double ConfigReader::positive(std::string_view name, double fallback) const {
-  return file_.has(key(name)) ? positive(name) : fallback;
+  return file_.number(name) ? positive(name) : fallback;
 }
 
-ir::ValueId declare_weight(ir::Builder& builder, const formats::Gguf& file, const std::string& name,
+const CheckpointTensor& find_weight(const Checkpoint& file, std::string_view name) {
+  const CheckpointTensor* tensor = file.find_tensor(name);
+  if (tensor == nullptr) fail<InputError>("{}: tensor {}: expected it, found none of this name", file.path(), name);
+  if (tensor->format == nullptr) {
+    fail<InputError>("{}: tensor {}: expected a Format that Headrace knows, found {}", file.path(), name,
+                     tensor->format_name);
+  }
+  return *tensor;
+}
+
+ir::ValueId declare_weight(ir::Builder& builder, const Checkpoint& file, const std::string& name,
                            const std::vector<std::int64_t>& shape) {
-  const formats::GgufTensor& tensor = file.tensor(name);
-  // A file counts dimensions from the one along a row.
-  std::vector<std::int64_t> found(tensor.dimensions.rbegin(), tensor.dimensions.rend());
-  if (found != shape) {
-    fail<InputError>("{}: tensor {}: expected shape [{}], found [{}]", file.file_name(), name, fmt::join(shape, ", "),
-                     fmt::join(found, ", "));
+  const CheckpointTensor& tensor = find_weight(file, name);
+  if (tensor.shape != shape) {
+    fail<InputError>("{}: tensor {}: expected shape [{}], found [{}]", file.path(), name, fmt::join(shape, ", "),
+                     fmt::join(tensor.shape, ", "));
   }
   const ir::Shape dims(shape.begin(), shape.end());
-  return builder.parameter(name, ir::Type::weight(std::string(file.format(tensor).name), dims));
+  return builder.parameter(name, ir::Type::weight(std::string(tensor.format->name), dims));
 }
 
 ir::ValueId rope_frequencies(ir::Builder& builder, double theta, double scaling, std::int64_t width) {

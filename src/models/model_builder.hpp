@@ -7,18 +7,17 @@
 #include <utility>
 #include <vector>
 
-#include "formats/gguf.hpp"
 #include "ir/builder.hpp"
+#include "models/checkpoint.hpp"
 #include "models/family.hpp"
 
 namespace headrace::models {
 
-/// The keys of one architecture, e.g. "llama.block_count".
+/// A configuration with bounds on its values; keys are those of Checkpoint.
 class ConfigReader {
  public:
-  explicit ConfigReader(const formats::Gguf& file) : file_(file), prefix_(file.string("general.architecture") + ".") {}
+  explicit ConfigReader(const Checkpoint& file) : file_(file) {}
 
-  [[nodiscard]] std::string key(std::string_view name) const { return prefix_ + std::string(name); }
   /// A size in [1, 2^24]. Throws InputError.
   [[nodiscard]] std::int64_t size(std::string_view name) const;
   [[nodiscard]] std::int64_t size(std::string_view name, std::int64_t fallback) const;
@@ -27,11 +26,9 @@ class ConfigReader {
   [[nodiscard]] double positive(std::string_view name, double fallback) const;
   /// Throws InputError "FILE: KEY: expected …, found …".
   [[noreturn]] void refuse(std::string_view name, const std::string& expected, const std::string& found) const;
-  [[nodiscard]] const formats::Gguf& file() const { return file_; }
 
  private:
-  const formats::Gguf& file_;
-  std::string prefix_;
+  const Checkpoint& file_;
 };
 
 /// Declares the Weights of a layer function (of any Format) and of the entry (of the file's) alike: a list of the
@@ -48,9 +45,12 @@ class LayerWeights {
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> tensors_;
 };
 
+/// The tensor of this name. Throws InputError if the file lacks it or it is of no Format that Headrace knows.
+const CheckpointTensor& find_weight(const Checkpoint& file, std::string_view name);
+
 /// Declares the tensor `name` of the file as a parameter of the entry. Throws InputError if the file lacks it or its
 /// shape is another.
-ir::ValueId declare_weight(ir::Builder& builder, const formats::Gguf& file, const std::string& name,
+ir::ValueId declare_weight(ir::Builder& builder, const Checkpoint& file, const std::string& name,
                            const std::vector<std::int64_t>& shape);
 
 /// Rotary frequencies theta^(-2i/width) / scaling, i in [0, width / 2): a constant f32[width / 2].

@@ -132,7 +132,7 @@ std::string attending(const std::string& width, const std::string& order) {
   return program("  function @layer(%q: " + row + ", %k: " + row + ", %sequence: i32[T], %position: i32[T], %keys: " +
                  keys + ", %values: " + values + ") {\n    %7 = append(%keys, %k, %sequence, %position) : " + keys +
                  "\n    %8 = append(%values, %k, %sequence, %position) : " + values +
-                 "\n    %y = attention(%q, %7, %8, %sequence, %position) {scale = 1.0} : " + row +
+                 "\n    %y = attention(%q, %7, %8, %sequence, %position) {scale = 1.0, window = 0} : " + row +
                  "\n    return %y, %7, %8\n  }\n"
                  "  function @main(%q: " +
                  row + ", %sequence: i32[T], %position: i32[T], %keys: " + keys + ", %values: " + values +

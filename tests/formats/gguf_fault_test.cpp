@@ -195,7 +195,7 @@ TEST(GgufFault, TensorsBeyondTheFile) {
                     "bytes are missing"));
   EXPECT_THAT(fault(file.substr(0, 128)), HasSubstr("needs 400 bytes until 560: 432 bytes are missing"));
   EXPECT_THAT(
-      fault(GgufBuilder().tensor_at("t", {1}, 12, 1 << 20).build()),
+      fault(GgufBuilder().tensor_at("t", {1}, 16, 1 << 20).build()),
       HasSubstr("tensor 't' (listed at offset 24) needs at least 1 bytes until 1048641: 1048584 bytes are missing"));
 }
 
@@ -210,7 +210,7 @@ TEST(GgufFault, TensorsThatOverlap) {
   EXPECT_THAT(overlap(32, type_f32), StrEq("f: tensor 'b' at offset 57: expected its data after that of tensor 'a', "
                                            "which ends at 132, found it at 128"));
   EXPECT_THAT(overlap(0, type_f32), HasSubstr("'b'"));
-  EXPECT_THAT(overlap(32, 12), HasSubstr("'b'")) << "a tensor of an unknown type overlaps too";
+  EXPECT_THAT(overlap(32, 16), HasSubstr("'b'")) << "a tensor of an unknown type overlaps too";
 }
 
 TEST(GgufFault, MessagesStayOneLine) {

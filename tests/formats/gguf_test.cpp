@@ -220,16 +220,16 @@ TEST(Gguf, TakesTensorsInAnyOrderAndWithGaps) {
 
 TEST(Gguf, KeepsATensorOfAnUnknownTypeUntilItIsUsed) {
   const Gguf gguf = parse(GgufBuilder()
-                              .tensor("old", {256}, 12, std::string(144, 'k'))
+                              .tensor("old", {256}, 16, std::string(66, 'k'))
                               .tensor("new", {256}, 4000, std::string(144, 'k'))
                               .build());
-  EXPECT_EQ(gguf.tensor("old").gguf_type, 12u);
+  EXPECT_EQ(gguf.tensor("old").gguf_type, 16u);
   EXPECT_EQ(gguf.tensor("old").format, nullptr);
   EXPECT_EQ(gguf.tensor("old").bytes, std::nullopt);
   EXPECT_THAT(
       error_of([&] { (void)gguf.format(gguf.tensor("old")); }),
       ::testing::MatchesRegex("test.gguf: tensor 'old' at offset 24: expected one of the Formats .*q4_0.*, found "
-                              "q4_k \\(GGUF type 12\\)"));
+                              "iq2_xxs \\(GGUF type 16\\)"));
   EXPECT_THAT(error_of([&] { (void)gguf.format(gguf.tensor("new")); }), ::testing::EndsWith("found GGUF type 4000"));
 }
 

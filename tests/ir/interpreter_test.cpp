@@ -121,6 +121,46 @@ TEST(Interpreter, AttentionSeesOnlyItsOwnSequenceAndPast) {
   EXPECT_EQ(std::get<1>(results.at(1))->positions(1), 3);
 }
 
+/// Scores are 0, so that every visible position weighs 1, and a sink exp(sink).
+TEST(Interpreter, AttentionSeesItsWindowAndSinksTakeWeight) {
+  const auto run = [](const std::string& attributes, bool has_sinks) {
+    const Program program = parse_program(R"(program p { symbol T in [1, 9] symbol B in [1, 1] symbol P in [0, 9]
+      function @main(%q: f32[T, 2, 8], %v: f32[T, 1, 8], %sequence: i32[T], %position: i32[T], %sinks: f32[2],
+                     %keys: state append f32[1, 8], %values: state append f32[1, 8]) {
+        %k2 = append(%keys, %v, %sequence, %position) : state append f32[1, 8]
+        %v2 = append(%values, %v, %sequence, %position) : state append f32[1, 8]
+        %y = attention(%q, %k2, %v2, %sequence, %position)" +
+                                          std::string(has_sinks ? ", %sinks" : "") + ") {scale = 1.0" + attributes +
+                                          R"(} : f32[T, 2, 8]
+        return %y, %k2, %v2 } })");
+    std::vector<double> v;
+    for (int t = 0; t < 5; ++t) v.insert(v.end(), 8, t);
+    const auto empty = std::make_shared<StateValue>(StateValue{ElementType::f32, {1, 8}, {{}}});
+    Interpreter interpreter(program, no_weights);
+    const auto results = interpreter.run({{"q", tensor(ElementType::f32, {5, 2, 8}, std::vector<double>(80))},
+                                          {"v", tensor(ElementType::f32, {5, 1, 8}, v)},
+                                          {"sequence", tensor(ElementType::i32, {5}, {0, 0, 0, 0, 0})},
+                                          {"position", tensor(ElementType::i32, {5}, {0, 1, 2, 3, 4})},
+                                          {"sinks", tensor(ElementType::f32, {2}, {std::log(2.0), -100})},
+                                          {"keys", empty},
+                                          {"values", empty}});
+    std::vector<double> heads;  // of the last row
+    for (const std::size_t h : {0u, 1u}) heads.push_back(std::get<0>(results.at(0))->values[(4 * 2 + h) * 8]);
+    return heads;
+  };
+  const auto near = [](const std::vector<double>& got, double first, double second) {
+    EXPECT_NEAR(got[0], first, 1e-6);
+    EXPECT_NEAR(got[1], second, 1e-6);
+  };
+  near(run("", false), 2, 2);
+  near(run(", window = 2", false), 3.5, 3.5);
+  near(run(", window = 1", false), 4, 4);
+  near(run("", true), 10.0 / 7, 2);
+  near(run(", window = 3", true), 9.0 / 5, 3);
+  EXPECT_THROW(run(", window = -1", false), InputError);
+  EXPECT_THROW(run(", window = 16777217", false), InputError);
+}
+
 TEST(Interpreter, RopeRotatesPairs) {
   const auto run = [](const std::string& pairing) {
     const Program program = parse_program(R"(program p { symbol T in [1, 9]

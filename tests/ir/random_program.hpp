@@ -182,7 +182,14 @@ class RandomLayer : public RandomFunction {
     }
     keys = {b.op("append", {keys.id, k, sequence, position}), false, true, k_error};
     vals = {b.op("append", {vals.id, cut(as_heads(v0, width)), sequence, position}), false, true, v_error};
-    const ValueId mixed = b.op("attention", {q, keys.id, vals.id, sequence, position}, {{"scale", scale}});
+    std::vector<ValueId> operands = {q, keys.id, vals.id, sequence, position};
+    if (chance(3)) {
+      const std::int64_t heads = type(q0).shape[1].constant() / width;
+      const std::vector<double> sinks(static_cast<std::size_t>(heads), 0.5);
+      operands.push_back(b.op("constant", {}, {{"shape", std::vector<std::int64_t>{heads}}, {"values", sinks}}));
+    }
+    const std::int64_t window = chance(3) ? 1 + static_cast<std::int64_t>(random() % 70) : 0;
+    const ValueId mixed = b.op("attention", operands, {{"scale", scale}, {"window", window}});
     keep(reshape(mixed, text({Dim::symbol("T"), type(q0).shape[1]})), v_size, error);
   }
 

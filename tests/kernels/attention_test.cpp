@@ -18,6 +18,8 @@ struct Problem {
   std::vector<const std::byte* const*> pages;  ///< per row
   std::vector<float> q;
   float scale;
+  std::int64_t window = 0;
+  std::vector<float> sinks = {};
 };
 
 Problem make_problem(std::int64_t heads, std::int64_t kv_heads, std::int64_t width,
@@ -77,6 +79,8 @@ AttentionArgs arguments(const Problem& p, std::size_t first_row, std::vector<flo
   args.kv_heads = p.kv_heads;
   args.head_width = p.width;
   args.scale = p.scale;
+  args.window = p.window;
+  args.sinks = p.sinks.empty() ? nullptr : p.sinks.data();
   args.q = p.q.data() + first_row * static_cast<std::size_t>(p.heads * p.width);
   args.q_stride = args.out_stride = p.heads * p.width;
   args.out = out.data();
@@ -116,7 +120,9 @@ std::vector<float> partial(const KernelTable& table, const Problem& p) {
   std::vector<float> out;
   AttentionArgs args = arguments(p, 0, out);
   const auto rows = static_cast<std::int64_t>(p.positions.size());
-  for (const std::int64_t position : p.positions) args.max_spans = std::max(args.max_spans, attention_spans(position));
+  for (const std::int64_t position : p.positions) {
+    args.max_spans = std::max(args.max_spans, attention_spans(position, p.window));
+  }
   std::vector<float> partials(
       static_cast<std::size_t>(rows * p.heads * args.max_spans * attention_partial_floats(p.width)), std::nanf(""));
   args.partials = partials.data();
@@ -132,6 +138,8 @@ void for_each_problem(Function function) {
   struct Case {
     std::int64_t heads, kv_heads, width;
     std::vector<std::int64_t> lengths, rows;
+    std::int64_t window = 0;
+    bool has_sinks = false;
   };
   const std::vector<Case> cases = {
       {9, 3, 64, {1, 40, 77}, {1, 33, 5}},
@@ -142,10 +150,20 @@ void for_each_problem(Function function) {
       {2, 2, 24, {100, 515}, {17, 18}},
       {3, 1, 256, {90}, {4}},
       {5, 5, 16, {33}, {33}},
+      {4, 2, 64, {200, 1}, {150, 1}, 37},
+      {2, 1, 48, {1150}, {9}, 600},
+      {2, 1, 32, {540}, {40}, 1},
+      {8, 2, 24, {540}, {40}, 16},
+      {9, 3, 32, {540, 3}, {10, 3}, 1 << 24, true},
+      {2, 2, 24, {1540}, {6}, 513, true},
+      {34, 1, 16, {40}, {40}, 0, true},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(testing::Message() << "H=" << c.heads << " K=" << c.kv_heads << " E=" << c.width);
-    function(make_problem(c.heads, c.kv_heads, c.width, c.lengths, c.rows, random));
+    Problem problem = make_problem(c.heads, c.kv_heads, c.width, c.lengths, c.rows, random);
+    problem.window = c.window;
+    if (c.has_sinks) problem.sinks = random_floats(c.heads, random, 3);
+    function(problem);
   }
 }
 
@@ -183,7 +201,8 @@ TEST(Attention, PortableIsCloseToDouble) {
         const float* q = p.q.data() + (static_cast<std::int64_t>(row) * p.heads + head) * p.width;
         std::vector<double> scores;
         double magnitude = 0;
-        for (std::int64_t t = 0; t <= p.positions[row]; ++t) {
+        const std::int64_t first = p.window == 0 ? 0 : std::max<std::int64_t>(p.positions[row] - p.window + 1, 0);
+        for (std::int64_t t = first; t <= p.positions[row]; ++t) {
           double sum = 0;
           double absolute = 0;
           for (std::int64_t e = 0; e < p.width; ++e) {
@@ -195,8 +214,11 @@ TEST(Attention, PortableIsCloseToDouble) {
           scores.push_back(sum * static_cast<double>(p.scale));
           magnitude = std::max(magnitude, absolute * static_cast<double>(p.scale));
         }
-        const double largest = *std::max_element(scores.begin(), scores.end());
-        double total = 0;
+        const double sink = p.sinks.empty() ? -std::numeric_limits<double>::infinity()
+                                            : static_cast<double>(p.sinks[static_cast<std::size_t>(head)]);
+        magnitude = std::max(magnitude, p.sinks.empty() ? 0 : std::abs(sink));
+        const double largest = std::max(sink, *std::max_element(scores.begin(), scores.end()));
+        double total = std::exp(sink - largest);
         for (double& score : scores) total += score = std::exp(score - largest);
         // Relative error of a weight: that of its exponent (a chain of E FMAs, the scale, the difference), exp's own;
         // then a sum of n weights on both sides of the division.
@@ -206,8 +228,8 @@ TEST(Attention, PortableIsCloseToDouble) {
           double exact = 0;
           double v_magnitude = 0;
           for (std::size_t t = 0; t < scores.size(); ++t) {
-            const double v = half(
-                p.v[s][static_cast<std::size_t>((static_cast<std::int64_t>(t) * p.kv_heads + kv_head) * p.width + e)]);
+            const std::int64_t position = first + static_cast<std::int64_t>(t);
+            const double v = half(p.v[s][static_cast<std::size_t>((position * p.kv_heads + kv_head) * p.width + e)]);
             exact += scores[t] / total * v;
             v_magnitude += scores[t] / total * std::abs(v);
           }

@@ -85,21 +85,28 @@ TEST_P(CatalogTest, AttentionOverRaggedSequences) {
     std::int64_t heads, kv_heads, width;
     std::vector<std::int64_t> pasts, counts;
     bool shuffled;
+    std::int64_t window = 0;
+    std::string sinks = "";  ///< their type
   };
   const std::vector<Shape> shapes = {{9, 3, 64, {0, 100, 7}, {20, 1, 2}, false},
                                      {4, 1, 24, {0, 3, 64}, {5, 4, 6}, true},
                                      {2, 2, 16, {1300, 520}, {1, 1}, false},  // the partial form, with 3 and 2 spans
-                                     {8, 2, 32, {600}, {3}, false}};
+                                     {8, 2, 32, {600}, {3}, false},
+                                     {2, 1, 16, {1300, 520}, {1, 1}, false, 530, "weight f32[2]"},
+                                     {4, 2, 24, {70, 600}, {80, 90}, false, 33, "f32[4]"},
+                                     {4, 1, 32, {90}, {40}, false, 0, "weight bf16[4]"}};
   for (const Shape& shape : shapes) {
     const std::string state = std::to_string(shape.kv_heads) + ", " + std::to_string(shape.width) + "]";
     const std::string q = "f32[T, " + std::to_string(shape.heads) + ", " + std::to_string(shape.width) + "]";
     const Rows rows = ragged_rows(shape.pasts, shape.counts, shape.shuffled, random);
     const auto count = static_cast<std::int64_t>(rows.sequence.size());
-    OpCase test = make_case("%q: " + q + ", %k: state append f16.columns16[" + state + ", %v: state append f16[" +
-                                state + ", %sequence: i32[T], %position: i32[T]",
-                            "attention(%q, %k, %v, %sequence, %position) {scale = 0.2}", q,
-                            {{"T", count}, {"B", static_cast<std::int64_t>(shape.pasts.size())}, {"P", 1301}}, random,
-                            "%result, %k, %v");
+    OpCase test = make_case(
+        "%q: " + q + ", %k: state append f16.columns16[" + state + ", %v: state append f16[" + state +
+            ", %sequence: i32[T], %position: i32[T]" + (shape.sinks.empty() ? "" : ", %sinks: " + shape.sinks),
+        std::string("attention(%q, %k, %v, %sequence, %position") + (shape.sinks.empty() ? "" : ", %sinks") +
+            ") {scale = 0.2, window = " + std::to_string(shape.window) + "}",
+        q, {{"T", count}, {"B", static_cast<std::int64_t>(shape.pasts.size())}, {"P", 1301}}, random,
+        "%result, %k, %v");
     std::vector<std::int64_t> lengths = shape.pasts;
     for (std::size_t b = 0; b < lengths.size(); ++b) lengths[b] += shape.counts[b];
     test.sizes["P"] = *std::max_element(lengths.begin(), lengths.end());

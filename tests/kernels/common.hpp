@@ -106,9 +106,9 @@ inline std::vector<double> exact_row(const formats::Format& format, const std::b
     format.decode_codes(row + b * format.block_bytes, codes.data(), scales.data(), minimums.data());
     for (std::int64_t i = 0; i < format.block_elements; ++i) {
       const auto g = static_cast<std::size_t>(i / format.group_elements);
-      const auto code = static_cast<double>(codes[static_cast<std::size_t>(i)] - format.code_offset);
+      const auto level = static_cast<double>(format.level(codes[static_cast<std::size_t>(i)]));
       values[static_cast<std::size_t>(b * format.block_elements + i)] =
-          static_cast<double>(scales[g]) * code + (format.has_minimum ? static_cast<double>(minimums[g]) : 0.0);
+          static_cast<double>(scales[g]) * level + (format.has_minimum ? static_cast<double>(minimums[g]) : 0.0);
     }
   }
   return values;

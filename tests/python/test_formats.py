@@ -19,8 +19,18 @@ FORMATS = {
     "q4_1": T.Q4_1,
     "q5_0": T.Q5_0,
     "q5_1": T.Q5_1,
+    "q2_k": T.Q2_K,
+    "q3_k": T.Q3_K,
+    "q4_k": T.Q4_K,
+    "q5_k": T.Q5_K,
+    "q6_k": T.Q6_K,
+    "iq4_nl": T.IQ4_NL,
+    "iq4_xs": T.IQ4_XS,
+    "mxfp4": T.MXFP4,
 }
-GROUPED = [name for name in FORMATS if name.startswith("q")]
+GROUPED = [name for name in FORMATS if name not in ("f32", "f16", "bf16")]
+SCALE_AT = {"q2_k": 80, "q3_k": 108, "q6_k": 208}  # of the others: 0
+MINIMUM_AT = {"q4_1": 2, "q5_1": 2, "q2_k": 82, "q4_k": 2, "q5_k": 2}
 
 
 def block_bytes(name):
@@ -61,20 +71,42 @@ def test_every_half(name):
     assert_same_bits(decoded(name, data), expected(name, data))
 
 
-@pytest.mark.parametrize("name", GROUPED)
-def test_every_scale(name):
-    """All 65536 scales (zeros, subnormals, infinities, NaNs), with random minimums and codes."""
+def with_every_half(name, offset):
     blocks = np.frombuffer(np.random.default_rng(2).bytes((1 << 16) * block_bytes(name)), np.uint8)
     blocks = blocks.reshape(1 << 16, -1).copy()
-    blocks[:, :2] = np.arange(1 << 16, dtype="<u2").reshape(-1, 1).view(np.uint8)
-    assert_same_bits(decoded(name, blocks.tobytes()), expected(name, blocks.tobytes()))
+    blocks[:, offset : offset + 2] = np.arange(1 << 16, dtype="<u2").reshape(-1, 1).view(np.uint8)
+    return blocks.tobytes()
+
+
+@pytest.mark.parametrize("name", GROUPED)
+def test_every_scale(name):
+    """All 65536 scales (zeros, subnormals, infinities, NaNs; of mxfp4 all 256), with random minimums and codes."""
+    data = with_every_half(name, SCALE_AT.get(name, 0))
+    assert_same_bits(decoded(name, data), expected(name, data))
+
+
+@pytest.mark.parametrize("name", MINIMUM_AT)
+def test_every_minimum(name):
+    data = with_every_half(name, MINIMUM_AT[name])
+    assert_same_bits(decoded(name, data), expected(name, data))
+
+
+@pytest.mark.parametrize("name", GROUPED)
+@pytest.mark.parametrize("fill", [0x00, 0xFF, 0x80, 0x7F])
+def test_extreme_codes(name, fill):
+    """The smallest and largest codes and factors, under a scale and a minimum of 1."""
+    block = np.full(block_bytes(name), fill, np.uint8)
+    for offset in (SCALE_AT.get(name, 0), MINIMUM_AT.get(name, SCALE_AT.get(name, 0))):
+        block[offset : offset + 2] = np.array([1], "<f2").view(np.uint8) if name != "mxfp4" else (fill, fill)
+    assert_same_bits(decoded(name, block.tobytes()), expected(name, block.tobytes()))
 
 
 @pytest.mark.parametrize("name", GROUPED)
 def test_codes_and_scales_say_the_same(name):
     """decode_codes, which kernels and the packer use, gives the same numbers by the formula of the Format record.
 
-    The product of an f16 scale and a code is exact in f32, so one rounding and two give the same bits.
+    The product of an f16 scale, its factor and a code is exact in f32 wherever a minimum is added to it, so one
+    rounding and two give the same bits.
     """
     data = np.random.default_rng(3).bytes(5000 * block_bytes(name))
     assert_same_bits(decoded(name, data, "--codes"), expected(name, data))

@@ -138,7 +138,7 @@ METADATA = st.dictionaries(
 def arrays(draw):
     """A tensor as the writer takes it: (numpy array, GGUF type or None for the array's own)."""
     shape = draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
-    kind = draw(st.sampled_from(["f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "i32", "q6_k"]))
+    kind = draw(st.sampled_from(["f32", "f16", "bf16", "q8_0", "q4_1", "q5_0", "q6_k", "mxfp4", "i32", "iq2_xxs"]))
     if kind in ("f32", "f16", "i32"):
         return np.ones(shape, {"f32": np.float32, "f16": np.float16, "i32": np.int32}[kind]), None
     raw_type = gguf.GGMLQuantizationType[kind.upper()]

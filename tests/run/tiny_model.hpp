@@ -13,6 +13,7 @@
 #include "formats/format.hpp"
 #include "formats/gguf_builder.hpp"
 #include "models/family.hpp"
+#include "models/gguf_checkpoint.hpp"
 #include "stream/weight_store.hpp"
 
 namespace headrace::testing {
@@ -105,7 +106,7 @@ class TinyModel {
 
   [[nodiscard]] models::Model model(const models::StepLimits& limits) const {
     const formats::MemorySource source("tiny.gguf", std::as_bytes(std::span(file_)));
-    return models::build_model(formats::Gguf::read(source), limits);
+    return models::build_model(models::GgufCheckpoint(formats::Gguf::read(source)), limits);
   }
 
   stream::MemoryStore store;

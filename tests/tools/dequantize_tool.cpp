@@ -24,7 +24,7 @@ std::vector<float> decode_by_codes(const Format& format, const std::byte* in, st
   for (std::int64_t b = 0; b < blocks; ++b) {
     format.decode_codes(in + b * format.block_bytes, codes.data(), scales.data(), minimums.data());
     for (std::size_t i = 0; i < elements; ++i) {
-      double value = static_cast<double>(scales[i / group]) * (codes[i] - format.code_offset);
+      double value = static_cast<double>(scales[i / group]) * format.level(codes[i]);
       if (format.has_minimum) value += static_cast<double>(minimums[i / group]);
       values.push_back(static_cast<float>(value));
     }

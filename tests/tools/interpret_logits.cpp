@@ -8,9 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/file.hpp"
-#include "formats/gguf.hpp"
 #include "ir/interpreter.hpp"
+#include "models/checkpoint.hpp"
 #include "models/family.hpp"
 
 namespace {
@@ -27,17 +26,16 @@ std::shared_ptr<const Tensor> integers(std::vector<double> values) {
 }
 
 void run(const std::string& path, std::vector<double> tokens) {
-  const headrace::File file(path);
-  const headrace::formats::Gguf gguf = headrace::formats::Gguf::read(file);
+  const std::unique_ptr<headrace::models::Checkpoint> checkpoint = headrace::models::open_checkpoint(path);
+  const std::unique_ptr<headrace::stream::WeightStore> store = checkpoint->store();
   const auto count = static_cast<std::int64_t>(tokens.size());
-  const headrace::models::Model model = headrace::models::build_model(gguf, {count, count, 1, count});
+  const headrace::models::Model model = headrace::models::build_model(*checkpoint, {count, count, 1, count});
   headrace::ir::Interpreter interpreter(model.program, [&](const std::string& name, const Type& type) {
-    const headrace::formats::GgufTensor& tensor = gguf.tensor(name);
-    const headrace::formats::Format& format = gguf.format(tensor);
+    const headrace::models::CheckpointTensor& tensor = *checkpoint->find_tensor(name);
     std::vector<std::byte> bytes(static_cast<std::size_t>(*tensor.bytes));
-    file.read(tensor.offset, bytes);
-    std::vector<float> values(static_cast<std::size_t>(tensor.elements));
-    format.decode(bytes.data(), tensor.elements / format.block_elements, values.data());
+    store->read(name, 0, bytes);
+    std::vector<float> values(static_cast<std::size_t>(tensor.elements()));
+    tensor.format->decode(bytes.data(), tensor.elements() / tensor.format->block_elements, values.data());
     Tensor result;
     for (const headrace::ir::Dim& dim : type.shape) result.shape.push_back(dim.constant());
     result.values.assign(values.begin(), values.end());

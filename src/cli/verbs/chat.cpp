@@ -173,8 +173,8 @@ int chat(const Options& options, Invocation& invocation) {
       load(file, engine_options(file, options.engine, /*wanted=*/1, context->log()), *context, console);
   TraceFile trace(*engine, options.engine.trace);
   if (console.in_is_terminal() && console.out_is_terminal()) {
-    console.note(
-        fmt::format("{}; /help says more, Ctrl-D ends", file.gguf().string("general.name", file.file().path())));
+    const std::string name = file.checkpoint().model_name();
+    console.note(fmt::format("{}; /help says more, Ctrl-D ends", name.empty() ? file.path() : name));
   }
   const int status = Chat(file, *engine, options, interrupt, console).run();
   trace.write();

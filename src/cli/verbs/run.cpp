@@ -55,8 +55,7 @@ std::vector<text::TokenId> prompt_tokens(const models::ModelFile& file, const Op
   const std::string prompt = read_prompt(options, console);
   if (options.raw) return raw_prompt(file, prompt);
   if (!file.chat_template()) {
-    console.note("warning: " + file.file().path() +
-                 " has no chat template; the prompt goes in as it is (as with --raw)");
+    console.note("warning: " + file.path() + " has no chat template; the prompt goes in as it is (as with --raw)");
     return raw_prompt(file, prompt);
   }
   Conversation conversation(file);

@@ -1,6 +1,7 @@
 // bf16: the upper half of a binary32, little endian.
 #include "base/half.hpp"
 #include "formats/block.hpp"
+#include "formats/encode.hpp"
 #include "formats/format.hpp"
 
 namespace headrace::formats {
@@ -9,6 +10,10 @@ namespace {
 
 void decode(const std::byte* in, std::int64_t blocks, float* out) noexcept {
   for (std::int64_t i = 0; i < blocks; ++i) out[i] = bf16_to_f32(load_u16(in + 2 * i));
+}
+
+void encode(const float* in, std::int64_t blocks, std::byte* out) noexcept {
+  for (std::int64_t i = 0; i < blocks; ++i) store_u16(out + 2 * i, f32_to_bf16(in[i]));
 }
 
 }  // namespace
@@ -20,7 +25,8 @@ Format format_bf16() {
           .block_elements = 1,
           .block_bytes = 2,
           .code_bits = 16,
-          .decode = decode};
+          .decode = decode,
+          .encode = encode};
 }
 
 }  // namespace headrace::formats

@@ -14,6 +14,10 @@ void decode(const std::byte* in, std::int64_t blocks, float* out) noexcept {
   if (blocks > 0) std::memcpy(out, in, static_cast<std::size_t>(blocks) * sizeof(float));
 }
 
+void encode(const float* in, std::int64_t blocks, std::byte* out) noexcept {
+  if (blocks > 0) std::memcpy(out, in, static_cast<std::size_t>(blocks) * sizeof(float));
+}
+
 }  // namespace
 
 Format format_f32() {
@@ -23,7 +27,8 @@ Format format_f32() {
           .block_elements = 1,
           .block_bytes = 4,
           .code_bits = 32,
-          .decode = decode};
+          .decode = decode,
+          .encode = encode};
 }
 
 }  // namespace headrace::formats

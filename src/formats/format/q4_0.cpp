@@ -1,21 +1,27 @@
 // q4_0: 32 elements to a block: an f16 scale, then 16 bytes of nibbles, less 8.
 #include "formats/block.hpp"
+#include "formats/encode.hpp"
 #include "formats/format.hpp"
 
 namespace headrace::formats {
 
 namespace {
 
-constexpr GroupedBlock block{
-    .elements = 32, .bytes = 18, .code_bits = 4, .group_elements = 32, .code_offset = 8, .has_minimum = false};
+constexpr GroupedBlock block{.elements = 32, .bytes = 18, .code_bits = 4, .group_elements = 32, .code_offset = 8};
 
-void decode_codes(const std::byte* in, std::uint8_t* codes, float* scales, float* /*minimums*/) noexcept {
-  scales[0] = load_f16(in);
-  unpack_nibbles(in + 2, 16, codes);
+void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
+  out.scale = load_u16(in);
+  unpack_nibbles(in + 2, 16, out.codes);
+}
+
+void encode_block(const float* in, std::byte* out) noexcept {
+  std::uint8_t codes[32];
+  store_u16(out, f32_to_f16(encode_by_largest<8>(in, codes)));
+  pack_nibbles(codes, 16, out + 2);
 }
 
 }  // namespace
 
-Format format_q4_0() { return grouped_format_of_f16_scales<block, decode_codes>("q4_0", 2); }
+Format format_q4_0() { return grouped_format<block, unpack_block>("q4_0", 2, encode_blocks<block, encode_block>); }
 
 }  // namespace headrace::formats

@@ -1,22 +1,29 @@
 // q5_0: 32 elements to a block: an f16 scale, 32 fifth bits, then 16 bytes of nibbles; less 16.
 #include "formats/block.hpp"
+#include "formats/encode.hpp"
 #include "formats/format.hpp"
 
 namespace headrace::formats {
 
 namespace {
 
-constexpr GroupedBlock block{
-    .elements = 32, .bytes = 22, .code_bits = 5, .group_elements = 32, .code_offset = 16, .has_minimum = false};
+constexpr GroupedBlock block{.elements = 32, .bytes = 22, .code_bits = 5, .group_elements = 32, .code_offset = 16};
 
-void decode_codes(const std::byte* in, std::uint8_t* codes, float* scales, float* /*minimums*/) noexcept {
-  scales[0] = load_f16(in);
-  unpack_nibbles(in + 6, 16, codes);
-  add_fifth_bits(load_u32(in + 2), codes);
+void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
+  out.scale = load_u16(in);
+  unpack_nibbles(in + 6, 16, out.codes);
+  add_fifth_bits(load_u32(in + 2), out.codes);
+}
+
+void encode_block(const float* in, std::byte* out) noexcept {
+  std::uint8_t codes[32];
+  store_u16(out, f32_to_f16(encode_by_largest<16>(in, codes)));
+  pack_fifth_bits(codes, out + 2);
+  pack_nibbles(codes, 16, out + 6);
 }
 
 }  // namespace
 
-Format format_q5_0() { return grouped_format_of_f16_scales<block, decode_codes>("q5_0", 6); }
+Format format_q5_0() { return grouped_format<block, unpack_block>("q5_0", 6, encode_blocks<block, encode_block>); }
 
 }  // namespace headrace::formats

@@ -1,10 +1,16 @@
-// Causal attention over the State of each row's own sequence, heads in groups that share keys and values.
+// Causal attention over the State of each row's own sequence, heads in groups that share keys and values; windows and
+// sinks.
+#include <fmt/format.h>
+
 #include "ir/builder.hpp"
 #include "ir/op.hpp"
 
 namespace headrace::ir {
 
 namespace {
+
+/// The expansion makes the window of an f32, which is exact up to here.
+constexpr std::int64_t largest_window = std::int64_t{1} << 24;
 
 std::vector<Type> infer_attention(const InferContext& context) {
   const Type& q = context.numeric(0, ElementType::f32, 3);
@@ -19,7 +25,25 @@ std::vector<Type> infer_attention(const InferContext& context) {
   const bool constant = q.shape[1].is_constant() && q.shape[2].is_constant() && keys.shape[0].is_constant();
   context.expect(constant && keys.shape[0].constant() > 0 && q.shape[1].constant() % keys.shape[0].constant() == 0,
                  "heads in whole groups", q.str() + " over " + keys.str());
+  if (context.count() > 5) {
+    const Type& sinks = context.numeric(5, ElementType::f32, 1);
+    context.expect(sinks.shape[0] == q.shape[1], "a sink for each of " + q.shape[1].str() + " heads", sinks.str());
+  }
+  const auto window = context.attribute<std::int64_t>("window");
+  context.expect(window >= 0 && window <= largest_window, fmt::format("a window in [0, {}]", largest_window),
+                 std::to_string(window));
   return {q};
+}
+
+/// softmax with one more logit a head, `sinks` [H], that has no value (gpt-oss; Xiao et al. 2023, arXiv 2309.17453).
+/// scores [T, K, H / K, P].
+ValueId softmax_with_sinks(Builder& b, ValueId scores, ValueId sinks) {
+  const Shape shape = b.type(scores).shape;
+  const ValueId sink = b.op("reshape", {sinks}, {{"shape", fmt::format("{}, {}, 1", shape[1].str(), shape[2].str())}});
+  const ValueId largest = b.op("maximum", {b.op("reduce_max", {scores}), sink});
+  const ValueId exponentials = b.op("exp", {b.op("subtract", {scores, largest})});
+  const ValueId of_sink = b.op("exp", {b.op("subtract", {sink, largest})});
+  return b.op("divide", {exponentials, b.op("add", {b.op("reduce_sum", {exponentials}), of_sink})});
 }
 
 /// Vaswani et al. 2017 with grouped heads (arXiv 2305.13245). Quadratic in memory: a definition, not a schedule.
@@ -44,8 +68,15 @@ std::vector<ValueId> expand_attention(Builder& b, std::span<const ValueId> opera
   const ValueId positions = b.op("iota", {}, {{"size", std::string("P")}});
   const ValueId own_position = b.op("reshape", {operands[4]}, {{"shape", rows + ", 1, 1, 1"}});
   const ValueId visible = b.op("less_equal", {positions, own_position});
-  const ValueId masked = b.op("select", {visible, scores, scalar(-1e30)});
-  const ValueId mixed = b.op("matmul", {b.op("softmax", {masked}), values});
+  ValueId masked = b.op("select", {visible, scores, scalar(-1e30)});
+  if (const auto window = std::get<std::int64_t>(attributes.at("window")); window > 0) {
+    const ValueId size = b.op("convert", {scalar(static_cast<double>(window))}, {{"to", std::string("i32")}});
+    const ValueId recent = b.op("less", {b.op("subtract", {own_position, positions}), size});
+    masked = b.op("select", {recent, masked, scalar(-1e30)});
+  }
+  const bool has_sinks = operands.size() > 5;
+  const ValueId weights = has_sinks ? softmax_with_sinks(b, masked, operands[5]) : b.op("softmax", {masked});
+  const ValueId mixed = b.op("matmul", {weights, values});
   return {b.op("reshape", {mixed}, {{"shape", fmt::format("{}, {}, {}", rows, heads, width)}})};
 }
 
@@ -55,10 +86,13 @@ OpFamily ops_attention() {
   OpDef attention;
   attention.name = "attention";
   attention.doc =
-      "softmax(q k^T scale) v over positions <= the row's own: f32[T, H, E] x state[K, E] x state[K, E] x sequence "
-      "i32[T] x position i32[T] -> f32[T, H, E]";
-  attention.minimum_operands = attention.maximum_operands = 5;
-  attention.attributes = {{"scale", 1.0}};
+      "softmax(q k^T scale) v over positions <= the row's own and > it - window (0: none); sinks are logits without a "
+      "value: f32[T, H, E] x state[K, E] x state[K, E] x sequence i32[T] x position i32[T] (x sinks f32[H]) -> f32[T, "
+      "H, "
+      "E]";
+  attention.minimum_operands = 5;
+  attention.maximum_operands = 6;
+  attention.attributes = {{"scale", 1.0}, {"window", std::int64_t{0}, false}};
   attention.infer = infer_attention;
   attention.expand = expand_attention;
   return {std::move(attention)};

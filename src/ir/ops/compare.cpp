@@ -8,11 +8,7 @@ namespace headrace::ir {
 namespace {
 
 std::vector<Type> infer_compare(const InferContext& context) {
-  const Type& a = context.numeric(0);
-  const Type& b = context.numeric(1);
-  context.expect(a.element == b.element && a.element != ElementType::boolean, "two tensors of one number type",
-                 a.str() + " and " + b.str());
-  return {Type::tensor(ElementType::boolean, broadcast_shapes(context, a.shape, b.shape))};
+  return {Type::tensor(ElementType::boolean, broadcast_numbers(context))};
 }
 
 template <bool (*compare)(double, double)>

@@ -17,11 +17,7 @@ std::vector<Type> infer_float_unary(const InferContext& context) {
 }
 
 std::vector<Type> infer_binary(const InferContext& context) {
-  const Type& a = context.numeric(0);
-  const Type& b = context.numeric(1);
-  context.expect(a.element == b.element && a.element != ElementType::boolean, "two tensors of one number type",
-                 a.str() + " and " + b.str());
-  return {Type::tensor(a.element, broadcast_shapes(context, a.shape, b.shape))};
+  return {Type::tensor(context.numeric(0).element, broadcast_numbers(context))};
 }
 
 template <double (*function)(double)>

@@ -18,6 +18,7 @@ bool is_f16_state(const ir::Type& type, std::string_view order) {
 struct AttentionData {
   const KernelTable* table = nullptr;
   float scale = 1;
+  std::int64_t window = 0;
 };
 
 /// Spans of all rows that the partial form keeps at once; longer pasts take the whole form. 256 are 131,072 positions
@@ -32,7 +33,7 @@ struct RowTables {
   std::int64_t* positions = nullptr;
   AttentionTile* tiles = nullptr;
   std::int64_t tile_count = 0;
-  std::int64_t longest = 0;  ///< position
+  std::int64_t spans = 0;  ///< the most of a row
 };
 
 std::size_t attention_scratch(const KernelCall& sizes) {
@@ -46,7 +47,7 @@ std::size_t attention_shared(const KernelCall& sizes) {
 }
 
 /// Lays the tables out in scratch. False, and the step fails, if a sequence or a position is out of bounds.
-bool fill_tables(const KernelCall& call, RowTables& tables) noexcept {
+bool fill_tables(const KernelCall& call, std::int64_t window, RowTables& tables) noexcept {
   const std::int64_t rows = call.operands[0].dims[0];
   const compile::StateView& state = call.operands[1].state;
   const auto* sequences = call.operands[3].as<const std::int32_t>();
@@ -61,7 +62,7 @@ bool fill_tables(const KernelCall& call, RowTables& tables) noexcept {
     if (state_page(call, state, sequences[row], positions[row]) == nullptr) return false;
     tables.pages[row] = state.pages[sequences[row]];
     tables.positions[row] = positions[row];
-    tables.longest = std::max(tables.longest, tables.positions[row]);
+    tables.spans = std::max(tables.spans, attention_spans(positions[row], window));
     // A tile's rows are of one sequence, in ascending order of position.
     const bool joins = row > 0 && sequences[row] == sequences[row - 1] && positions[row] >= positions[row - 1] &&
                        tables.tiles[tables.tile_count - 1].rows < attention_tile_rows;
@@ -84,13 +85,15 @@ void run_attention(const KernelCall& call) noexcept {
   const std::int64_t rows = q.dims[0];
   if (rows == 0 || (call.phase == 1 && rows > max_partial_rows)) return;
   RowTables tables;
-  if (!fill_tables(call, tables)) return;
+  if (!fill_tables(call, data.window, tables)) return;
 
   AttentionArgs args;
   args.heads = q.dims[1];
   args.kv_heads = keys.dims[0];
   args.head_width = q.dims[2];
   args.scale = data.scale;
+  args.window = data.window;
+  if (call.operands.size() > 5) args.sinks = call.operands[5].as<const float>();
   args.q = q.as<const float>();
   args.q_stride = args.out_stride = args.heads * args.head_width;
   args.out = call.results[0].as<float>();
@@ -99,7 +102,7 @@ void run_attention(const KernelCall& call) noexcept {
   args.k_offset = keys.state.offset;
   args.v_offset = values.state.offset;
   args.tiles = tables.tiles;
-  args.max_spans = attention_spans(tables.longest);
+  args.max_spans = tables.spans;
 
   const std::int64_t items = tables.tile_count * args.kv_heads;
   const bool partial = rows <= max_partial_rows && tables.tile_count == rows && args.max_spans > 1 &&
@@ -130,7 +133,9 @@ int attention_phases(const KernelCall& call) noexcept {
 KernelCost attention_cost(const KernelCall& call) {
   const View& q = call.operands[0];
   const View& keys = call.operands[1];
-  const auto positions = static_cast<double>(std::max<std::int64_t>(keys.state.longest, 1));
+  const std::int64_t window = data_of<AttentionData>(call).window;
+  const std::int64_t last = std::max<std::int64_t>(keys.state.longest - 1, 0);
+  const auto positions = static_cast<double>(last + 1 - attention_first(last, window));
   KernelCost cost;
   // Keys and values of one sequence, f16: what the planner knows of the past is its longest.
   cost.bytes_read = 4.0 * positions * static_cast<double>(keys.elements());
@@ -142,8 +147,11 @@ std::optional<Kernel> make_attention(const KernelRequest& request) {
   const ir::Type& q = request.operands[0];
   const ir::Type& keys = request.operands[1];
   if (!is_plain(q, ElementType::f32) || !is_f16_state(keys, "columns16") || !is_f16_state(request.operands[2], "") ||
-      !attention_supports(q.shape[2].constant()) || !is_plain(request.operands[3]) || !is_plain(request.operands[4])) {
+      !attention_supports(q.shape[2].constant())) {
     return std::nullopt;
+  }
+  for (const ir::Type& type : request.operands.subspan(3)) {
+    if (!is_plain(type)) return std::nullopt;
   }
   Kernel kernel;
   kernel.name = "attention." + std::string(isa_name(request.table.isa));
@@ -154,7 +162,8 @@ std::optional<Kernel> make_attention(const KernelRequest& request) {
   kernel.scratch_bytes = attention_scratch;
   kernel.shared_bytes = attention_shared;
   kernel.cost = attention_cost;
-  kernel.data = share_data(AttentionData{&request.table, static_cast<float>(request.attribute<double>("scale"))});
+  kernel.data = share_data(AttentionData{&request.table, static_cast<float>(request.attribute<double>("scale")),
+                                         request.attribute<std::int64_t>("window")});
   return kernel;
 }
 

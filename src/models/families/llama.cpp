@@ -20,7 +20,7 @@ struct Config {
   double rope_scaling = 1;
 };
 
-Config read_config(const formats::Gguf& file) {
+Config read_config(const Checkpoint& file) {
   const ConfigReader reader(file);
   Config config;
   ModelShape& shape = config.shape;
@@ -34,7 +34,7 @@ Config read_config(const formats::Gguf& file) {
     reader.refuse("attention.head_count_kv", fmt::format("a divisor of {} heads", shape.heads),
                   std::to_string(shape.kv_heads));
   }
-  if (!file.has(reader.key("attention.key_length")) && shape.width % shape.heads != 0) {
+  if (!file.integer("attention.key_length") && shape.width % shape.heads != 0) {
     reader.refuse("attention.head_count", fmt::format("a divisor of the width {}", shape.width),
                   std::to_string(shape.heads));
   }
@@ -49,22 +49,22 @@ Config read_config(const formats::Gguf& file) {
   }
   config.epsilon = reader.positive("attention.layer_norm_rms_epsilon");
   config.rope_theta = reader.positive("rope.freq_base", 10000.0);
-  const std::string scaling = file.string(reader.key("rope.scaling.type"), "none");
+  const std::string scaling = file.string("rope.scaling.type").value_or("none");
   if (scaling == "linear") {
     config.rope_scaling = reader.positive("rope.scaling.factor");
   } else if (scaling != "none") {
     reader.refuse("rope.scaling.type", "none or linear", scaling);
   }
-  const formats::GgufTensor& embedding = file.tensor("token_embd.weight");
-  if (embedding.dimensions.size() != 2) {
-    fail<InputError>("{}: tensor token_embd.weight: expected 2 dimensions, found {}", file.file_name(),
-                     embedding.dimensions.size());
+  const CheckpointTensor& embedding = find_weight(file, "token_embd.weight");
+  if (embedding.shape.size() != 2) {
+    fail<InputError>("{}: tensor token_embd.weight: expected 2 dimensions, found {}", file.path(),
+                     embedding.shape.size());
   }
-  shape.vocabulary = embedding.dimensions[1];
+  shape.vocabulary = embedding.shape[0];
   return config;
 }
 
-LayerWeights layer_weights(const formats::Gguf& file, const ModelShape& s) {
+LayerWeights layer_weights(const Checkpoint& file, const ModelShape& s) {
   const std::int64_t q = s.heads * s.head_width;
   const std::int64_t kv = s.kv_heads * s.head_width;
   LayerWeights weights;
@@ -131,7 +131,7 @@ ir::Function build_layer(const Config& config, const LayerWeights& weights) {
   return b.finish({x, keys, values});
 }
 
-Model build(const formats::Gguf& file, const StepLimits& limits) {
+Model build(const Checkpoint& file, const StepLimits& limits) {
   const Config config = read_config(file);
   const ModelShape& s = config.shape;
   Model model;
