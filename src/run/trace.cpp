@@ -77,7 +77,10 @@ void Trace::clear() noexcept {
   for (Lane& lane : lanes_) {
     lane.events.clear();
     lane.dropped = 0;
+    lane.kernels_ns = 0;
   }
+  steps_.clear();
+  kernels_ns_ = 0;
 }
 
 std::string Trace::json() const {

@@ -40,7 +40,7 @@ class Trace {
   [[nodiscard]] std::size_t events() const noexcept;
   /// Seconds that the events of one worker took together; they do not overlap.
   [[nodiscard]] double busy_s(int worker) const;
-  /// Forgets all events and keeps their memory.
+  /// Forgets all events and steps, and keeps their memory.
   void clear() noexcept;
   [[nodiscard]] std::size_t dropped() const noexcept;
 

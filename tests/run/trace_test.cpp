@@ -52,13 +52,15 @@ TEST(Trace, TellsWhatStepsSpentOutsideKernels) {
   EXPECT_EQ(trace.spent(true).steps, 3);
   EXPECT_NEAR(trace.spent(true).wall_s, 150e-6, 1e-9);
   EXPECT_NEAR(trace.spent(true).outside_share(), 0.2, 1e-9);
-  EXPECT_EQ(Trace(1).spent(true).outside_share(), 0);
+  EXPECT_EQ(Trace(1, 1).spent(true).outside_share(), 0);
   const auto json = nlohmann::json::parse(trace.json());
   const auto& decode = json.at("otherData").at("steps_of_one_row");
   EXPECT_EQ(decode.at("steps"), 3);
   EXPECT_DOUBLE_EQ(decode.at("outside_share"), 0.2);
   EXPECT_EQ(json.at("traceEvents").back().at("name"), "1 row");
   EXPECT_EQ(json.at("traceEvents").back().at("tid"), 2);
+  trace.clear();
+  EXPECT_EQ(trace.spent(true).steps, 0);
 }
 
 TEST(Trace, CountsWhatItHasNoRoomFor) {
