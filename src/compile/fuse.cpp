@@ -115,11 +115,8 @@ class Fuser {
   /// An encode whose input lies divided by columns is done on them, without a barrier. Any other would cost two: before
   /// and behind it.
   void find_encode(const Node& node) {
-    if (!is(&node, "encode") ||
-        groups_.contains(readers_[index(node.results[0])].empty() ? nullptr : readers_[index(node.results[0])][0]) ||
-        is_divided(node.operands[0]) || !feeds_linears(node.results[0])) {
-      return;
-    }
+    if (!is(&node, "encode") || !feeds_linears(node.results[0]) || is_divided(node.operands[0])) return;
+    if (groups_.contains(readers(node.results[0])[0])) return;  // a norm's
     auto group = std::make_shared<Group>();
     group->encode = std::get<std::string>(node.attributes.at("to"));
     group->linears = readers(node.results[0]);

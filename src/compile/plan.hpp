@@ -80,7 +80,7 @@ struct Plan {
   std::string isa;
 
   std::int64_t weight_bytes = 0;
-  std::int64_t arena_bytes = 0;  ///< at the largest sizes
+  std::int64_t arena_bytes = 0;  ///< at the largest sizes, with what workers share beside it
   std::int64_t state_bytes = 0;  ///< pages * page_bytes
 };
 

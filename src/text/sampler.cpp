@@ -2,8 +2,8 @@
 #include "text/sampler.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "base/error.hpp"
@@ -65,26 +65,29 @@ Scored best_of(const std::vector<Scored>& scored) {
   return best;
 }
 
-/// The first of the largest logits; -1 if there is none, or one that refuses the row. What greedy decoding takes every
-/// step, so in one pass over the floats, eight side by side.
+/// The first of the largest logits, or -1 if one is not finite or there is none: then the general way decides. Greedy
+/// decoding takes this every step, so it is one pass over the floats, in lanes that compilers make vectors of.
 std::int64_t first_largest(std::span<const float> logits) {
-  constexpr std::size_t lanes = 8;
-  constexpr float infinity = std::numeric_limits<float>::infinity();
-  std::array<float, lanes> best;
-  best.fill(-infinity);
-  std::array<int, lanes> refused{};
+  constexpr std::size_t lanes = 16;
+  float best[lanes];
+  float zeros[lanes] = {};  // NaN behind a NaN or an infinity
+  std::fill(std::begin(best), std::end(best), -std::numeric_limits<float>::infinity());
+  const float* x = logits.data();
   const std::size_t whole = logits.size() / lanes * lanes;
-  const auto see = [&](std::size_t lane, float logit) {
-    best[lane] = logit > best[lane] ? logit : best[lane];
-    refused[lane] |= static_cast<int>(!(logit < infinity));
-  };
   for (std::size_t i = 0; i < whole; i += lanes) {
-    for (std::size_t lane = 0; lane < lanes; ++lane) see(lane, logits[i + lane]);
+    for (std::size_t l = 0; l < lanes; ++l) best[l] = best[l] < x[i + l] ? x[i + l] : best[l];
   }
-  for (std::size_t i = whole; i < logits.size(); ++i) see(i - whole, logits[i]);
-  if (std::any_of(refused.begin(), refused.end(), [](int flag) { return flag != 0; })) return -1;
-  const float largest = *std::max_element(best.begin(), best.end());
-  if (largest == -infinity) return -1;
+  for (std::size_t i = 0; i < whole; i += lanes) {
+    for (std::size_t l = 0; l < lanes; ++l) zeros[l] += x[i + l] - x[i + l];
+  }
+  for (const float logit : logits.last(logits.size() % lanes)) {
+    best[0] = std::max(best[0], logit);
+    zeros[0] += logit - logit;
+  }
+  if (logits.empty() || std::any_of(std::begin(zeros), std::end(zeros), [](float zero) { return zero != 0; })) {
+    return -1;
+  }
+  const float largest = *std::max_element(std::begin(best), std::end(best));
   return std::find(logits.begin(), logits.end(), largest) - logits.begin();
 }
 

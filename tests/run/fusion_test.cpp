@@ -10,6 +10,7 @@
 
 #include "base/context.hpp"
 #include "ir/op.hpp"
+#include "ir/text.hpp"
 #include "kernels/catalog.hpp"
 #include "kernels/wrapped_catalog.hpp"
 #include "run/engine.hpp"
@@ -38,8 +39,9 @@ struct Loaded {
   std::unique_ptr<Engine> engine;
 };
 
-// Heads of 32 columns; 128 columns of x make 32 rows the most that each worker prepares alone.
-constexpr TinyShape shape = {.layers = 3, .width = 128, .heads = 4, .kv_heads = 2, .feed_forward = 224};
+// Heads of 32 columns, which two workers cannot halve; 192 columns of x make 21 rows the most that each worker prepares
+// alone.
+constexpr TinyShape shape = {.layers = 3, .width = 192, .heads = 6, .kv_heads = 3, .feed_forward = 224};
 
 ir::Program program_of(const TinyModel& tiny, const EngineOptions& options, const std::string& pairing) {
   ir::Program program = tiny.model({options.rows, options.wanted, options.sequences, options.context}).program;

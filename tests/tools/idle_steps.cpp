@@ -29,7 +29,7 @@ void run_steps(const std::string& path, long steps) {
   options = models::complete_options(file, options, context->log());
   const models::Model model = file.model({options.rows, options.wanted, options.sequences, options.context});
   const auto engine =
-      run::Engine::create(model.program, file.store(), options, *context,
+      run::Engine::create(model.program, *file.store(), options, *context,
                           std::make_unique<headrace::testing::IdleCatalog>(kernels::make_catalog(options.isa)));
   run::Session session = engine->open();
   const std::int64_t row = 0;

@@ -75,6 +75,26 @@ bool fill_tables(const KernelCall& call, std::int64_t window, RowTables& tables)
   return true;
 }
 
+/// The whole form of one row, divided by query heads: by kv heads, 3 of them would keep one of 2 workers idle for a
+/// third of the time. A kv head that two workers share is read by both.
+void attend_query_heads(const KernelCall& call, const KernelTable& table, const AttentionArgs& args) noexcept {
+  const std::int64_t group = args.heads / args.kv_heads;
+  Range own = share(call, args.heads);
+  while (own.size() > 0) {
+    const std::int64_t kv_head = own.begin / group;
+    AttentionArgs part = args;
+    part.heads = std::min(own.end, (kv_head + 1) * group) - own.begin;
+    part.kv_heads = 1;
+    part.q += own.begin * args.head_width;
+    part.out += own.begin * args.head_width;
+    if (part.sinks != nullptr) part.sinks += own.begin;
+    part.k_offset += kv_page_bytes(kv_head, args.head_width);
+    part.v_offset += kv_page_bytes(kv_head, args.head_width);
+    table.attention(part, 0, 1);
+    own.begin += part.heads;
+  }
+}
+
 /// Phase 0: the whole form, or the spans of the partial one; phase 1: its spans put together. Both give the same bits,
 /// so the choice may depend on anything; it is the same on every worker.
 void run_attention(const KernelCall& call) noexcept {
@@ -108,6 +128,10 @@ void run_attention(const KernelCall& call) noexcept {
   const bool partial = rows <= max_partial_rows && tables.tile_count == rows && args.max_spans > 1 &&
                        args.max_spans * rows <= max_partial_spans && call.workers > 1 && items < 8 * call.workers;
   if (!partial) {
+    if (rows == 1 && args.kv_heads % call.workers != 0) {
+      if (call.phase == 0) attend_query_heads(call, *data.table, args);
+      return;
+    }
     const Range own = share(call, items);
     if (call.phase == 0 && own.size() > 0) data.table->attention(args, own.begin, own.end);
     return;
