@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <numeric>
 
 #include "base/error.hpp"
 
@@ -65,9 +66,8 @@ Scored best_of(const std::vector<Scored>& scored) {
   return best;
 }
 
-/// The first of the largest logits, or -1 if one is not finite or there is none: then the general way decides. Greedy
-/// decoding takes this every step, so it is one pass over the floats, in lanes that compilers make vectors of.
-std::int64_t first_largest(std::span<const float> logits) {
+/// The largest of `logits`, 16 lanes side by side; NaN if one is not finite.
+float largest_of(std::span<const float> logits) {
   constexpr std::size_t lanes = 16;
   float best[lanes];
   float zeros[lanes] = {};  // NaN behind a NaN or an infinity
@@ -80,15 +80,30 @@ std::int64_t first_largest(std::span<const float> logits) {
   for (std::size_t i = 0; i < whole; i += lanes) {
     for (std::size_t l = 0; l < lanes; ++l) zeros[l] += x[i + l] - x[i + l];
   }
-  for (const float logit : logits.last(logits.size() % lanes)) {
-    best[0] = std::max(best[0], logit);
-    zeros[0] += logit - logit;
+  for (std::size_t i = whole; i < logits.size(); ++i) {
+    best[0] = std::max(best[0], x[i]);
+    zeros[0] += x[i] - x[i];
   }
-  if (logits.empty() || std::any_of(std::begin(zeros), std::end(zeros), [](float zero) { return zero != 0; })) {
-    return -1;
+  return *std::max_element(std::begin(best), std::end(best)) +
+         std::accumulate(std::begin(zeros), std::end(zeros), 0.0F);
+}
+
+/// The first of the largest logits, or -1 if one is not finite or there is none: then the general way decides. Greedy
+/// decoding takes this every step, while the workers wait, so it looks for the place in one block alone.
+std::int64_t first_largest(std::span<const float> logits) {
+  constexpr std::size_t block = 1024;
+  float largest = -std::numeric_limits<float>::infinity();
+  std::size_t place = logits.size();
+  for (std::size_t begin = 0; begin < logits.size(); begin += block) {
+    const float here = largest_of(logits.subspan(begin, std::min(block, logits.size() - begin)));
+    if (std::isnan(here)) return -1;
+    if (here > largest) {
+      largest = here;
+      place = begin;
+    }
   }
-  const float largest = *std::max_element(std::begin(best), std::end(best));
-  return std::find(logits.begin(), logits.end(), largest) - logits.begin();
+  if (place == logits.size()) return -1;
+  return std::find(logits.begin() + static_cast<std::ptrdiff_t>(place), logits.end(), largest) - logits.begin();
 }
 
 /// Tokens in order, as far as somebody looked: a vocabulary has 150 000 tokens, and a draw needs a few of them.
