@@ -107,7 +107,7 @@ void attention(benchmark::State& state, Isa isa, std::int64_t past, std::int64_t
   const std::int64_t heads = 9;
   const std::int64_t kv_heads = 3;
   const std::int64_t width = 64;
-  const std::int64_t side = kv_page_bytes(kv_heads, width);
+  const std::int64_t side = kv_page_bytes(KvEncoding::f16, kv_heads, width);
   const std::int64_t positions = past + rows;
   const std::int64_t page_count = (positions + page_positions - 1) / page_positions;
   Buffer pages(page_count * 2 * side);

@@ -107,9 +107,21 @@ inline constexpr std::int64_t attention_tile_rows = 16;
 [[nodiscard]] constexpr bool attention_supports(std::int64_t head_width) noexcept {
   return head_width >= 16 && head_width <= 256 && head_width % 8 == 0;
 }
-/// Bytes of one layer's K (or V) in a page, f16: K per kv head [64 / 16][E][16], V per kv head [64][E].
-[[nodiscard]] constexpr std::int64_t kv_page_bytes(std::int64_t kv_heads, std::int64_t head_width) noexcept {
-  return kv_heads * page_positions * head_width * 2;
+/// How State holds K and V. In a page, per kv head:
+///   f16, bf16   K [64 / 16][E][16], V [64][E]
+///   q8_0        E in blocks of 32, each of a position: an f16 scale and 32 codes in [-127, 127].
+///               K [64 / 16] panels of the Layout of q8_0, positions being its outputs: [E / 32] of 8 lines of 64 codes
+///               + 128 (byte 4 o + i of line j being position o and element 4 j + i) and 16 scales.
+///               V [E / 32] of codes [64][32] and scales [64].
+enum class KvEncoding : std::uint8_t { f16, bf16, q8_0 };
+/// Elements of a block of q8_0.
+inline constexpr std::int64_t kv_block = 32;
+
+/// Bytes of one layer's K (or V) in a page. E is a multiple of 32 for q8_0.
+[[nodiscard]] constexpr std::int64_t kv_page_bytes(KvEncoding encoding, std::int64_t kv_heads,
+                                                   std::int64_t head_width) noexcept {
+  const std::int64_t head = encoding == KvEncoding::q8_0 ? head_width / kv_block * 34 : 2 * head_width;
+  return kv_heads * page_positions * head;
 }
 
 /// Consecutive rows of a step that belong to one sequence.
@@ -121,8 +133,11 @@ struct AttentionTile {
 /// Causal attention of rows over their own sequences: row t reads positions attention_first(positions[t], window) ..
 /// positions[t], which are all written. Sinks are logits that join the softmax of their head with no value.
 struct AttentionArgs {
-  std::int64_t heads = 0;     ///< H, a multiple of kv_heads
-  std::int64_t kv_heads = 0;  ///< K
+  KvEncoding encoding = KvEncoding::f16;
+  Layout key_layout;  ///< of q8_0: that of the Format q8_0, and the linear of numerics a16_group32 on it
+  LinearFunction key_dots = nullptr;  ///< (KernelTable::find_linear)
+  std::int64_t heads = 0;             ///< H, a multiple of kv_heads
+  std::int64_t kv_heads = 0;          ///< K
   std::int64_t head_width = 0;
   float scale = 1;
   std::int64_t window = 0;       ///< positions that a row sees at most, its own included; 0: all
@@ -156,8 +171,9 @@ struct AttentionArgs {
 /// position), at most attention_tile_rows each. Returns the number of tiles written (<= rows).
 std::int64_t attention_tiles(const std::byte* const* const* pages, std::int64_t rows, AttentionTile* tiles) noexcept;
 
-/// Writes rows' K and V, or one of them, as State encodes them (f16, to nearest even).
+/// Writes rows' K and V, or one of them, as State encodes them (docs/numerics.md). bf16 has none of its own.
 struct KvAppendArgs {
+  KvEncoding encoding = KvEncoding::f16;
   std::int64_t kv_heads = 0;
   std::int64_t head_width = 0;
   const float* k = nullptr;  ///< [rows][K][E], or nullptr: no K is written

@@ -13,6 +13,7 @@ struct Int {
 };
 
 inline constexpr int score_queries = 4;
+inline constexpr int score_sums = 4;
 inline constexpr int output_queries = 3;
 inline constexpr int output_vectors = 2;
 inline constexpr int float_rows = 3;
@@ -61,6 +62,12 @@ inline void store_f16(std::byte* p, Vec v) {
   memcpy(p, &low, 16);
   memcpy(p + 16, &high, 16);
 }
+inline Vec load_bf16(const std::byte* p) {
+  const auto widen = [](const std::byte* half) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(load_128(half)), 16));
+  };
+  return {widen(p), widen(p + 16)};
+}
 inline Vec load_bf16_even(const std::byte* p) {
   return {_mm256_castsi256_ps(_mm256_slli_epi32(load_256(p), 16)),
           _mm256_castsi256_ps(_mm256_slli_epi32(load_256(p + 32), 16))};
@@ -104,6 +111,10 @@ inline std::int32_t reduce_sum(Int v) {
   std::int32_t sum = 0;
   for (int l = 0; l < 8; ++l) sum += lane[l];
   return sum;
+}
+inline Int load_i8(const std::byte* p) {
+  const __m128i codes = load_128(p);
+  return {_mm256_cvtepi8_epi32(codes), _mm256_cvtepi8_epi32(_mm_srli_si128(codes, 8))};
 }
 inline void store_i8(std::byte* p, Int v) {
   const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(v.low, v.high), 0xd8);

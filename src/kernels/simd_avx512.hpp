@@ -11,6 +11,7 @@ struct Int {  // a type of its own: __m512i would overload with every other inte
 };
 
 inline constexpr int score_queries = 8;
+inline constexpr int score_sums = 16;
 inline constexpr int output_queries = 6;
 inline constexpr int output_vectors = 4;
 inline constexpr int float_rows = 8;
@@ -37,6 +38,9 @@ inline Vec load_f16(const std::byte* p) { return _mm512_cvtph_ps(_mm256_loadu_ep
 inline void store_f16(std::byte* p, Vec v) {
   _mm256_storeu_epi16(p, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
+inline Vec load_bf16(const std::byte* p) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_epi16(p)), 16));
+}
 inline Vec load_bf16_even(const std::byte* p) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_loadu_si512(p), 16));
 }
@@ -59,6 +63,11 @@ inline Int absolute_bits(Vec v) { return {_mm512_and_si512(_mm512_castps_si512(v
 inline Int max_int(Int a, Int b) { return {_mm512_max_epi32(a.v, b.v)}; }
 inline std::int32_t reduce_max(Int a) { return _mm512_reduce_max_epi32(a.v); }
 inline std::int32_t reduce_sum(Int a) { return _mm512_reduce_add_epi32(a.v); }
+inline Int load_i8(const std::byte* p) {
+  __m128i codes;
+  memcpy(&codes, p, 16);
+  return {_mm512_cvtepi8_epi32(codes)};
+}
 inline void store_i8(std::byte* p, Int a) {
   const __m128i codes = _mm512_cvtepi32_epi8(a.v);
   memcpy(p, &codes, 16);

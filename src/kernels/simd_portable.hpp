@@ -14,6 +14,7 @@ struct Int {
 
 // Register tiles that suit the instruction set.
 inline constexpr int score_queries = 4;   ///< query rows that share a load of K
+inline constexpr int score_sums = 8;      ///< sums of 16 scores at a time
 inline constexpr int output_queries = 4;  ///< query rows that share a load of V
 inline constexpr int output_vectors = 2;  ///< vectors of V's width at a time
 inline constexpr int float_rows = 4;      ///< rows that share a load of a floating Weight
@@ -88,6 +89,11 @@ inline void store_f16(std::byte* p, Vec v) {
   for (int l = 0; l < 16; ++l) half[l] = f32_to_f16(v.lane[l]);
   memcpy(p, half, 32);
 }
+inline Vec load_bf16(const std::byte* p) {
+  std::uint16_t half[16];
+  memcpy(half, p, 32);
+  HEADRACE_LANES(bf16_to_f32(half[l]));
+}
 /// Pairs [16][2] of bf16: the first or the second of each pair.
 inline Vec load_bf16_even(const std::byte* p) {
   std::uint32_t pair[16];
@@ -128,6 +134,11 @@ inline std::int32_t reduce_sum(Int v) {
   return sum;
 }
 /// The lanes, each in [-128, 127], as 16 bytes.
+inline Int load_i8(const std::byte* p) {
+  std::int8_t code[16];
+  memcpy(code, p, 16);
+  HEADRACE_INT_LANES(code[l]);
+}
 inline void store_i8(std::byte* p, Int v) {
   for (int l = 0; l < 16; ++l) p[l] = static_cast<std::byte>(v.lane[l] & 0xff);
 }

@@ -26,7 +26,7 @@ Problem make_problem(std::int64_t heads, std::int64_t kv_heads, std::int64_t wid
                      const std::vector<std::int64_t>& lengths, const std::vector<std::int64_t>& new_rows,
                      std::mt19937& random, float deviation = 1) {
   Problem p{heads, kv_heads, width, lengths, {}, {}, {}, {}, {}, {}, {}, {}, 1 / std::sqrt(static_cast<float>(width))};
-  const std::int64_t side = kv_page_bytes(kv_heads, width);
+  const std::int64_t side = kv_page_bytes(KvEncoding::f16, kv_heads, width);
   std::int64_t pages = 0;
   for (const std::int64_t length : lengths) pages += (length + 63) / 64;
   std::vector<std::size_t> order(static_cast<std::size_t>(pages));
@@ -87,7 +87,7 @@ AttentionArgs arguments(const Problem& p, std::size_t first_row, std::vector<flo
   args.pages = p.pages.data() + first_row;
   args.positions = p.positions.data() + first_row;
   args.k_offset = 128;
-  args.v_offset = 128 + kv_page_bytes(p.kv_heads, p.width);
+  args.v_offset = 128 + kv_page_bytes(KvEncoding::f16, p.kv_heads, p.width);
   return args;
 }
 

@@ -255,8 +255,9 @@ TEST_P(CatalogTest, NoIntegerForNaN) {
 TEST(Catalog, RefusesWhatKernelsCannotHold) {
   const auto catalog = make_catalog(Isa::portable);
   EXPECT_EQ(catalog->packed_bytes(ir::parse_type("weight q4_1[32]")), 128) << "f32, in whole lines";
-  EXPECT_EQ(catalog->page_bytes(ir::parse_type("state append f16[3, 64]")), kv_page_bytes(3, 64));
-  EXPECT_EQ(catalog->page_bytes(ir::parse_type("state append f16.columns16[3, 64]")), kv_page_bytes(3, 64));
+  EXPECT_EQ(catalog->page_bytes(ir::parse_type("state append f16[3, 64]")), kv_page_bytes(KvEncoding::f16, 3, 64));
+  EXPECT_EQ(catalog->page_bytes(ir::parse_type("state append f16.columns16[3, 64]")),
+            kv_page_bytes(KvEncoding::f16, 3, 64));
   for (const char* weight : {"weight q4_1[4, 4, 32]", "weight q4_1[]", "weight q4_1[4, 33]", "weight zz[4, 32]",
                              "weight *[4, 32]", "weight f32[4294967296, 4294967296]", "weight f32[T, 4]"}) {
     EXPECT_THROW(static_cast<void>(catalog->packed_bytes(ir::parse_type(weight))), InputError) << weight;

@@ -293,7 +293,7 @@ TEST_P(RowsTest, KvAppendWritesF16WhereThePageSays) {
     const auto unusual = unusual_floats();
     std::copy_n(unusual.begin(), 16, k.begin());
     std::copy_n(unusual.begin() + 16, 16, v.begin());
-    const std::int64_t side = kv_page_bytes(kv_heads, width);
+    const std::int64_t side = kv_page_bytes(KvEncoding::f16, kv_heads, width);
     const std::int64_t page_bytes = 2 * side + 64;
     const Bytes pages(page_bytes * rows);
     std::vector<std::byte*> page_of_row;

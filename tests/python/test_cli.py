@@ -117,7 +117,7 @@ def test_files_that_are_no_models(verb, tmp_path):
     other.write_text("This is no model at all, but a text.")
     assert "no such file" in refuses(3, name, tmp_path / "missing.gguf", *rest)
     assert "'smallm2'" in refuses(3, name, "smallm2", *rest)
-    assert "a directory" in refuses(3, name, tmp_path, *rest)
+    assert "config.json: no such file" in refuses(3, name, tmp_path, *rest)
     assert str(empty) in refuses(3, name, empty, *rest)
     assert "expected a GGUF file" in refuses(3, name, other, *rest)
     newline = tmp_path / "a\nb.gguf"

@@ -32,12 +32,14 @@ struct RowTables {
   const std::byte* const** pages = nullptr;
   std::int64_t* positions = nullptr;
   AttentionTile* tiles = nullptr;
+  std::int64_t* seen = nullptr;  ///< positions that the rows of a tile see, all together
   std::int64_t tile_count = 0;
   std::int64_t spans = 0;  ///< the most of a row
+  std::int64_t all_seen = 0;
 };
 
 std::size_t attention_scratch(const KernelCall& sizes) {
-  constexpr std::size_t row = sizeof(const std::byte* const*) + sizeof(std::int64_t) + sizeof(AttentionTile);
+  constexpr std::size_t row = sizeof(const std::byte* const*) + 2 * sizeof(std::int64_t) + sizeof(AttentionTile);
   return static_cast<std::size_t>(sizes.operands[0].dims[0]) * row;
 }
 
@@ -57,6 +59,8 @@ bool fill_tables(const KernelCall& call, std::int64_t window, RowTables& tables)
   next += rows * static_cast<std::int64_t>(sizeof(const std::byte* const*));
   tables.positions = as_array<std::int64_t>(next);
   next += rows * static_cast<std::int64_t>(sizeof(std::int64_t));
+  tables.seen = as_array<std::int64_t>(next);
+  next += rows * static_cast<std::int64_t>(sizeof(std::int64_t));
   tables.tiles = as_array<AttentionTile>(next);
   for (std::int64_t row = 0; row < rows; ++row) {
     if (state_page(call, state, sequences[row], positions[row]) == nullptr) return false;
@@ -66,9 +70,13 @@ bool fill_tables(const KernelCall& call, std::int64_t window, RowTables& tables)
     // A tile's rows are of one sequence, in ascending order of position.
     const bool joins = row > 0 && sequences[row] == sequences[row - 1] && positions[row] >= positions[row - 1] &&
                        tables.tiles[tables.tile_count - 1].rows < attention_tile_rows;
+    const std::int64_t seen = positions[row] + 1 - attention_first(positions[row], window);
+    tables.all_seen += seen;
     if (joins) {
       ++tables.tiles[tables.tile_count - 1].rows;
+      tables.seen[tables.tile_count - 1] += seen;
     } else {
+      tables.seen[tables.tile_count] = seen;
       tables.tiles[tables.tile_count++] = {row, 1};
     }
   }
@@ -88,11 +96,34 @@ void attend_query_heads(const KernelCall& call, const KernelTable& table, const 
     part.q += own.begin * args.head_width;
     part.out += own.begin * args.head_width;
     if (part.sinks != nullptr) part.sinks += own.begin;
-    part.k_offset += kv_page_bytes(kv_head, args.head_width);
-    part.v_offset += kv_page_bytes(kv_head, args.head_width);
+    part.k_offset += kv_page_bytes(args.encoding, kv_head, args.head_width);
+    part.v_offset += kv_page_bytes(args.encoding, kv_head, args.head_width);
     table.attention(part, 0, 1);
     own.begin += part.heads;
   }
+}
+
+/// The share of a worker, of about as many positions as any other's.
+Range share_positions(const KernelCall& call, const RowTables& tables, const AttentionArgs& args, bool partial) {
+  const std::int64_t all = tables.all_seen * args.kv_heads;
+  // The item that begins nearest to where `before` positions are done.
+  const auto item_at = [&](std::int64_t before) {
+    std::int64_t tile = 0;
+    for (; tile < tables.tile_count && before >= tables.seen[tile] * args.kv_heads; ++tile) {
+      before -= tables.seen[tile] * args.kv_heads;
+    }
+    if (tile == tables.tile_count) return tile * args.kv_heads * (partial ? args.max_spans : 1);
+    const std::int64_t head = tile * args.kv_heads + before / tables.seen[tile];
+    const std::int64_t rest = before % tables.seen[tile];
+    if (!partial) return head + (2 * rest >= tables.seen[tile] ? 1 : 0);
+    const std::int64_t first = attention_first(tables.positions[tile], args.window);  // a tile is a row here
+    const std::int64_t part = (first + rest) / attention_span - first / attention_span;
+    const std::int64_t begin = std::max<std::int64_t>((first + rest) / attention_span * attention_span - first, 0);
+    const std::int64_t end =
+        std::min((first + rest) / attention_span * attention_span + attention_span - first, tables.seen[tile]);
+    return head * args.max_spans + part + (2 * rest >= begin + end ? 1 : 0);
+  };
+  return {item_at(all * call.worker / call.workers), item_at(all * (call.worker + 1) / call.workers)};
 }
 
 /// Phase 0: the whole form, or the spans of the partial one; phase 1: its spans put together. Both give the same bits,
@@ -132,13 +163,13 @@ void run_attention(const KernelCall& call) noexcept {
       if (call.phase == 0) attend_query_heads(call, *data.table, args);
       return;
     }
-    const Range own = share(call, items);
+    const Range own = share_positions(call, tables, args, false);
     if (call.phase == 0 && own.size() > 0) data.table->attention(args, own.begin, own.end);
     return;
   }
   args.partials = as_array<float>(call.shared.data());
   if (call.phase == 0) {
-    const Range own = share(call, items * args.max_spans);
+    const Range own = share_positions(call, tables, args, true);
     if (own.size() > 0) data.table->attention_partial(args, own.begin, own.end);
   } else {
     const Range own = share(call, items);
