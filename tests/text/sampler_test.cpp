@@ -71,7 +71,9 @@ TEST(Sampler, GreedyIsTheFirstCandidateOfLongRowsToo) {
       row[random() % size] = row[random() % size] = -3;  // twice, as a rule
       EXPECT_EQ(sample(row, {}, params, 0), candidates(row, {}, params)[0].token);
       row[random() % size] = -infinity;
-      if (size > 2) EXPECT_EQ(sample(row, {}, params, 0), candidates(row, {}, params)[0].token);
+      if (size > 2) {
+        EXPECT_EQ(sample(row, {}, params, 0), candidates(row, {}, params)[0].token);
+      }
       for (const float bad : {NAN, infinity}) {
         std::vector<float> refused = row;
         refused[random() % size] = bad;
