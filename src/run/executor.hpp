@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -37,11 +38,17 @@ class Executor {
   void run(Trace* trace);
 
  private:
-  struct Step {
-    const compile::Kernel* kernel = nullptr;
-    std::span<const compile::View> operands;
-    std::span<const compile::View> results;
+  /// All that a step needs but its views, in one cache line.
+  struct alignas(64) Step {
+    void (*run)(const compile::KernelCall&) noexcept = nullptr;
+    int (*call_phases)(const compile::KernelCall&) noexcept = nullptr;
+    const void* data = nullptr;
+    const compile::View* views = nullptr;  ///< operands, then results
+    std::uint32_t operands = 0;
+    std::uint32_t results = 0;
+    int phases = 1;
     bool barrier_before = true;
+    const std::string* name = nullptr;
   };
   /// A size that changes with the symbols: views_[view].dims[axis].
   struct Patch {
@@ -51,6 +58,7 @@ class Executor {
 
   compile::View make_view(const compile::BoundOperand& operand, std::span<std::byte* const> weights);
   void add_patches(std::size_t view, const ir::Type& type);
+  void fetch(std::size_t step) const noexcept;
   void run_worker(int worker, int workers, bool* failed, Trace* trace);
 
   const compile::Plan& plan_;
