@@ -28,10 +28,15 @@ ir::Program order_states(const ir::Program& program, const KernelCatalog& catalo
 /// that has none.
 ir::Program decompose(const ir::Program& program, const KernelCatalog& catalog);
 
+/// Joins ops whose workers would wait for one another between them, where the catalog has a kernel for the joined op:
+/// a norm or an encoding with the linears that read it, and the rotation of keys with their append. It is a composite
+/// whose expansion is what it replaces, so no number changes.
+ir::Program fuse(const ir::Program& program, const KernelCatalog& catalog);
+
 /// Drops nodes whose results nobody reads.
 ir::Program eliminate_dead_nodes(const ir::Program& program);
 
-/// All of the above, in this order.
+/// Specialize, encode_activations, order_states, fuse, decompose, eliminate_dead_nodes.
 ir::Program lower(const ir::Program& program, const KernelCatalog& catalog);
 
 }  // namespace headrace::compile
