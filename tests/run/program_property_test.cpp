@@ -238,7 +238,7 @@ TEST(ProgramProperty, RandomProgramsAgreeOnEveryTarget) {
     const std::string suffix = "." + std::string(kernels::isa_name(isa));
     for (const std::string& format : format_names()) {
       EXPECT_GT(kernels_used["linear." + format + suffix], 10) << format;
-      EXPECT_GT(kernels_used["expert_linear." + format + suffix], 10) << format;
+      EXPECT_GT(kernels_used["expert_linear." + format + suffix], 5) << format;
     }
     EXPECT_GT(kernels_used["attention" + suffix], 20);
     EXPECT_GT(kernels_used["rms_norm" + suffix], 30);
