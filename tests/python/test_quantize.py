@@ -13,7 +13,7 @@ from gguf import GGMLQuantizationType as T
 
 BINARY = str(Path(os.environ["HEADRACE_BIN_DIR"]) / "headrace")
 MODEL = os.environ["HEADRACE_MODEL"]
-TIMEOUT = 300
+TIMEOUT = 1200
 
 
 def headrace(*arguments, **options):
@@ -118,7 +118,8 @@ def test_errors_are_those_that_numpy_finds(f16, f16_read, tmp_path, recipe, file
         assert tensor["relative_rms_error"] == pytest.approx(relative, rel=1e-9)
         assert tensor["max_error"] == np.abs(error).max()
         bits = gguf.GGML_QUANT_SIZES[kind][1] * 8 / gguf.GGML_QUANT_SIZES[kind][0]
-        assert 0.2 * 2 ** -(bits - 1) < relative < 3 * 2 ** -(bits - 1)
+        # Numbers that lie on 16 levels to a group of 32, as the file had them, may lose little.
+        assert 0.05 * 2 ** -(bits - 1) < relative < 3 * 2 ** -(bits - 1)
     assert read.integer["general.file_type"] == file_type
     assert read.integer["general.quantization_version"] == 2
     changed = {key for key in f16_read.metadata if read.metadata[key] != f16_read.metadata[key]}
