@@ -50,6 +50,19 @@ std::size_t Trace::dropped() const noexcept {
   return count;
 }
 
+double Trace::busy_s(int worker) const {
+  std::int64_t sum_ns = 0;
+  for (const Event& event : lanes_.at(static_cast<std::size_t>(worker)).events) sum_ns += event.end_ns - event.begin_ns;
+  return static_cast<double>(sum_ns) * 1e-9;
+}
+
+void Trace::clear() noexcept {
+  for (Lane& lane : lanes_) {
+    lane.events.clear();
+    lane.dropped = 0;
+  }
+}
+
 std::string Trace::json() const {
   std::string text = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
   text += R"({"name":"process_name","ph":"M","pid":1,"args":{"name":"headrace"}})";

@@ -23,6 +23,10 @@ class Trace {
   /// Writes `path`: beside, synced, renamed. Throws ResourceError.
   void write(const std::string& path) const;
   [[nodiscard]] std::size_t events() const noexcept;
+  /// Seconds that the events of one worker took together; they do not overlap.
+  [[nodiscard]] double busy_s(int worker) const;
+  /// Forgets all events and keeps their memory.
+  void clear() noexcept;
   [[nodiscard]] std::size_t dropped() const noexcept;
 
  private:

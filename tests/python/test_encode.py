@@ -1,4 +1,5 @@
-"""Formats encode bit for bit as PyPI gguf quantizes, where it does: random and adversarial numbers, the real model."""
+"""Formats encode bit for bit as PyPI gguf quantizes, where it does, and elsewhere with errors below those of ggml."""
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -7,6 +8,8 @@ import gguf
 import numpy as np
 import pytest
 from gguf import GGMLQuantizationType as T
+
+from encode_samples import SEARCHED, relative_error, samples
 
 TOOL = Path(os.environ["HEADRACE_BIN_DIR"]) / "tools" / "encode_tool"
 MODEL = os.environ["HEADRACE_MODEL"]
@@ -120,3 +123,15 @@ def test_real_model(name):
             numbers = gguf.dequantize(tensor.data, tensor.tensor_type)
             # Off the codes that the file has already.
             assert_same(name, numbers * np.float32(0.7) + np.float32(1e-4))
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_errors_are_below_ggml(name):
+    """No larger than those of ggml's own quantizer, without an importance matrix, on the same numbers."""
+    stored = json.loads((Path(__file__).parent.parent / "data" / "encode_errors.json").read_text())[name]
+    found = {
+        label: relative_error(encoded(name, numbers), SEARCHED[name], numbers)
+        for label, numbers in samples(MODEL).items()
+    }
+    assert found.keys() == stored.keys() and len(found) == 15
+    assert {label: (error, stored[label]) for label, error in found.items() if error > stored[label]} == {}

@@ -43,5 +43,19 @@ TEST(Trace, CountsWhatItHasNoRoomFor) {
   EXPECT_EQ(nlohmann::json::parse(trace.json()).at("otherData").at("dropped_events"), 3);
 }
 
+TEST(Trace, SumsTheTimeOfAWorkerUntilCleared) {
+  Trace trace(2, 2);
+  const auto now = Trace::Clock::now();
+  trace.add(0, "x", now, now + microseconds(1500));
+  trace.add(0, "y", now + microseconds(2000), now + microseconds(2500));
+  trace.add(0, "dropped", now, now + microseconds(1));
+  EXPECT_DOUBLE_EQ(trace.busy_s(0), 2e-3);
+  EXPECT_EQ(trace.busy_s(1), 0);
+  trace.clear();
+  EXPECT_EQ(trace.events(), 0U);
+  EXPECT_EQ(trace.dropped(), 0U);
+  EXPECT_EQ(trace.busy_s(0), 0);
+}
+
 }  // namespace
 }  // namespace headrace::run

@@ -24,7 +24,7 @@ void encode_block(const float* in, std::byte* out) noexcept {
     const float code = std::fabs(in[i] * inverse);
     const int whole = truncated_code(code, 127);
     const int magnitude = whole < 127 && code - static_cast<float>(whole) >= 0.5f ? whole + 1 : whole;
-    out[2 + i] = static_cast<std::byte>(in[i] < 0 ? -magnitude : magnitude);
+    out[2 + i] = static_cast<std::byte>(static_cast<std::uint8_t>(in[i] < 0 ? -magnitude : magnitude));
   }
 }
 
