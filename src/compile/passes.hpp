@@ -1,6 +1,8 @@
 // Passes: each takes a verified Program and gives a verified Program that computes the same.
 #pragma once
 
+#include <string_view>
+
 #include "compile/kernel_catalog.hpp"
 #include "ir/op.hpp"
 #include "ir/program.hpp"
@@ -20,6 +22,10 @@ ir::Program specialize(const ir::Program& program);
 /// Makes encodings explicit: `linear` on a Weight whose Format wants one reads `encode(x)`, one for all its readers.
 ir::Program encode_activations(const ir::Program& program, const KernelCatalog& catalog);
 
+/// Encodes the State that attention reads as "f16", "bf16" or "q8_0"; "" leaves it as it is declared. Throws InputError
+/// if the encoding is another, or the catalog's attention does not read it.
+ir::Program encode_states(const ir::Program& program, const KernelCatalog& catalog, std::string_view encoding);
+
 /// Gives State the page order that attention's kernel reads its keys in, where the catalog has such a kernel.
 ir::Program order_states(const ir::Program& program, const KernelCatalog& catalog);
 
@@ -31,6 +37,6 @@ ir::Program decompose(const ir::Program& program, const KernelCatalog& catalog);
 ir::Program eliminate_dead_nodes(const ir::Program& program);
 
 /// All of the above, in this order.
-ir::Program lower(const ir::Program& program, const KernelCatalog& catalog);
+ir::Program lower(const ir::Program& program, const KernelCatalog& catalog, std::string_view kv_encoding = "");
 
 }  // namespace headrace::compile
