@@ -2,6 +2,7 @@
 .PHONY: help run test check oracles build bench fuzz format tidy asan tsan stored-logits clean
 .DEFAULT_GOAL := help
 export PROMPT
+BENCH_OPTIONS ?=
 
 help:
 	@echo "make run      build, fetch the default model, answer one prompt (PROMPT=... for your own)"
@@ -9,7 +10,8 @@ help:
 	@echo "make check    the quick part of it, for the inner loop"
 	@echo "make oracles  the same comparisons live against PyTorch and transformers"
 	@echo "make build    the release binary, build/release/headrace"
-	@echo "make bench    the benchmarks; fuzz: each fuzz target for a minute; asan, tsan: all C++ tests under sanitizers"
+	@echo "make bench    the benchmarks, beside other runtimes, into bench/RESULTS.md (BENCH_OPTIONS=--full: hours)"
+	@echo "make fuzz     each fuzz target for a minute; asan, tsan: all C++ tests under sanitizers"
 	@echo "make format   format the C++ files; tidy: clang-tidy; stored-logits: make the stored oracle values anew"
 	@echo "make clean    remove build/ and the Python environments"
 
@@ -30,7 +32,7 @@ build:
 	@scripts/build.sh
 
 bench:
-	@scripts/bench.sh
+	@scripts/bench.sh $(BENCH_OPTIONS)
 
 fuzz:
 	@scripts/install_packages.sh test

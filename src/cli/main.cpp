@@ -24,8 +24,9 @@ void occupy_standard_streams() {
 
 int main(int argc, char** argv) {
   occupy_standard_streams();
-  // A reader that went away is seen where we write.
+  // A reader that went away, and a file that may grow no more, are seen where we write.
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   headrace::cli::Console console;
   return headrace::cli::run_command_line(arguments, headrace::cli::read_environment(), console);

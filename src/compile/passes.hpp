@@ -19,7 +19,8 @@ bool needs_no_kernel(const ir::OpDef& op, std::span<const ir::Type> operands);
 /// follows knows the Format of every Weight. Functions that are not called are left out.
 ir::Program specialize(const ir::Program& program);
 
-/// Makes encodings explicit: `linear` on a Weight whose Format wants one reads `encode(x)`, one for all its readers.
+/// Makes encodings explicit: `linear` and `expert_linear` on a Weight whose Format wants one read `encode(x)`, one for
+/// all its readers.
 ir::Program encode_activations(const ir::Program& program, const KernelCatalog& catalog);
 
 /// Encodes the State that attention reads as "f16", "bf16" or "q8_0"; "" leaves it as it is declared. Throws InputError

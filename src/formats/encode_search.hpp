@@ -23,8 +23,9 @@ template <GroupedBlock block, EncodeBlock encode_block>
   for (std::int64_t b = 0; b < blocks; ++b) encode_block(in + b * block.elements, out + b * block.bytes);
 }
 template <GroupedBlock block, EncodeBlock encode_block>
-[[gnu::flatten, gnu::target("avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")]] void encode_blocks_avx512(
-    const float* in, std::int64_t blocks, std::byte* out) noexcept {
+[[gnu::flatten, gnu::target("avx512f,avx512bw,avx512vl,avx512dq")]] void encode_blocks_avx512(const float* in,
+                                                                                              std::int64_t blocks,
+                                                                                              std::byte* out) noexcept {
   for (std::int64_t b = 0; b < blocks; ++b) encode_block(in + b * block.elements, out + b * block.bytes);
 }
 #endif

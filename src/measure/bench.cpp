@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 /// Beyond it a buffer's size says nothing new: it is many times what any cache holds.
 constexpr std::uint64_t largest_read_buffer = std::uint64_t{2} << 30;
-/// Runs whose kernels are timed, and the tokens of each.
+/// Decode runs whose kernels are timed, and the tokens of each. Of prefill, one is enough: its kernels are long.
 constexpr int traced_runs = 3;
 constexpr std::int64_t traced_tokens = 32;
 
@@ -112,18 +112,19 @@ double Bench::run_once(const Test& test) {
 
 double Bench::outside_kernels(const Test& test) {
   Test short_test = test;
-  if (test.kind == TestKind::decode) short_test.tokens = std::min(test.tokens, traced_tokens);
+  const bool is_decode = test.kind == TestKind::decode;
+  if (is_decode) short_test.tokens = std::min(test.tokens, traced_tokens);
   const int workers = engine_.context().threads().workers();
   run::Trace trace(workers);
   engine_.set_trace(&trace);
   std::vector<double> shares;
-  for (int i = 0; i <= traced_runs; ++i) {
+  // The first run touches the memory of the events, which only short kernels notice.
+  for (int i = is_decode ? -1 : 0; i < (is_decode ? traced_runs : 1); ++i) {
     trace.clear();
     const double wall = run_once(short_test);
     double busy = 0;
     for (int worker = 0; worker < workers; ++worker) busy += trace.busy_s(worker) / workers;
-    // The first run touches the memory of the events.
-    if (i > 0) shares.push_back(1 - busy / wall);
+    if (i >= 0) shares.push_back(1 - busy / wall);
   }
   engine_.set_trace(nullptr);
   return summarize(shares).median;

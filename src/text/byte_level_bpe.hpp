@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "text/bpe_merge.hpp"
 #include "text/hash.hpp"
 #include "text/pre_tokenizer.hpp"
 #include "text/tokenizer_model.hpp"
@@ -21,7 +22,8 @@ class ByteLevelBpe final : public TokenizerModel {
   /// unknown, or if a merge is ill-formed or names a token that is not there.
   explicit ByteLevelBpe(const VocabularyData& data);
 
-  void encode(std::string_view text, std::vector<TokenId>& out) const override;
+  [[nodiscard]] std::string_view normalize(std::string_view text, bool at_start, std::string& buffer) const override;
+  void encode(std::string_view text, bool at_start, std::vector<TokenId>& out) const override;
   [[nodiscard]] std::string_view bytes(TokenId id) const noexcept override;
   [[nodiscard]] bool adds_bos() const noexcept override { return rule_.add_bos; }
 
@@ -31,13 +33,7 @@ class ByteLevelBpe final : public TokenizerModel {
   std::uint64_t encode_word(std::string_view word, std::vector<TokenId>& out) const;
 
  private:
-  struct Merge {
-    std::uint32_t rank = 0;  ///< the smallest is merged first
-    TokenId result = -1;
-  };
-  struct Scratch;
-  std::uint64_t encode_word(std::string_view word, std::vector<TokenId>& out, Scratch& scratch) const;
-  void add_candidate(std::int32_t left, Scratch& scratch) const;
+  std::uint64_t encode_word(std::string_view word, std::vector<TokenId>& out, BpeWord& scratch) const;
   void add_tokens(const VocabularyData& data);
   void add_merges(const VocabularyData& data);
   [[nodiscard]] TokenId find(std::string_view bytes) const noexcept;
@@ -45,11 +41,12 @@ class ByteLevelBpe final : public TokenizerModel {
   PreTokenizerRule rule_;
   PreTokenizer pre_tokenizer_;
   bool add_space_prefix_;
+  bool prefix_only_at_start_;
   std::string bytes_;                ///< of all tokens, one after the other
   std::vector<std::size_t> begins_;  ///< by id, and the end of the last
   std::vector<bool> is_normal_;      ///< by id
   StringIndex index_;                ///< by bytes
-  IntegerMap<Merge> merges_;         ///< by left << 32 | right
+  IntegerMap<BpeMerge> merges_;      ///< by left << 32 | right
   std::array<TokenId, 256> byte_ids_{};
 };
 

@@ -64,7 +64,11 @@ VocabularyData read_vocabulary(const formats::Gguf& file) {
   data.padding = read_id(file, "tokenizer.ggml.padding_token_id");
   data.add_bos = read_flag(file, "tokenizer.ggml.add_bos_token");
   data.add_eos = read_flag(file, "tokenizer.ggml.add_eos_token");
-  data.add_space_prefix = file.boolean("tokenizer.ggml.add_space_prefix", false);
+  const bool is_sentencepiece = data.model == "llama";
+  if (file.boolean("tokenizer.ggml.add_space_prefix", is_sentencepiece)) {
+    data.space_prefix = is_sentencepiece ? SpacePrefix::always : SpacePrefix::unless_space;
+    data.strip_leading_space = is_sentencepiece;
+  }
   return data;
 }
 

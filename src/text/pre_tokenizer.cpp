@@ -33,13 +33,51 @@ namespace {
 constexpr std::string_view kGpt2 =
     "'(?:[sdmt]|ll|ve|re)| ?\\p{L}++| ?\\p{N}++| ?[^" HEADRACE_S "\\p{L}\\p{N}]++|" HEADRACE_SPACES;
 
+#define HEADRACE_UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define HEADRACE_LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+// The first class gives back what the second needs: nothing but upper case, so that each character is given back once.
+#define HEADRACE_O200K(CONTRACTIONS, DIGITS)                                                                   \
+  "[^\\r\\n\\p{L}\\p{N}]?" HEADRACE_UPPER "*" HEADRACE_LOWER "++" CONTRACTIONS                                 \
+  "|[^\\r\\n\\p{L}\\p{N}]?" HEADRACE_UPPER "++" HEADRACE_LOWER "*+" CONTRACTIONS "|" DIGITS "| ?[^" HEADRACE_S \
+  "\\p{L}\\p{N}]++[\\r\\n/]*+|[" HEADRACE_S "]*[\\r\\n]++|" HEADRACE_SPACES
+
 // The patterns are those of the models' tokenizer.json: openai-community/gpt2 (tokenizers' ByteLevel),
-// HuggingFaceTB/SmolLM2 (Digits, then ByteLevel), meta-llama/Meta-Llama-3-8B, Qwen/Qwen2-7B.
+// HuggingFaceTB/SmolLM2 (Digits, then ByteLevel), meta-llama/Meta-Llama-3-8B, Qwen/Qwen2-7B,
+// allenai/OLMo-7B, openai/gpt-oss-20b, mistralai/Mistral-Nemo.
 constexpr PreTokenizerRule kRules[] = {
     {.name = "gpt-2", .patterns = {kGpt2}},
     {.name = "smollm", .patterns = {"\\p{N}", kGpt2}},
     {.name = "llama-bpe", .patterns = {HEADRACE_LLAMA3("\\p{N}{1,3}+")}, .ignore_merges = true, .add_bos = true},
     {.name = "qwen2", .patterns = {HEADRACE_LLAMA3("\\p{N}")}, .normalize_nfc = true},
+    {.name = "olmo", .patterns = {kGpt2}, .normalize_nfc = true},
+    {.name = "gpt-4o", .patterns = {HEADRACE_O200K(HEADRACE_CASELESS_CONTRACTIONS "?+", "\\p{N}{1,3}+")}},
+    {.name = "tekken", .patterns = {HEADRACE_O200K("", "\\p{N}")}, .ignore_merges = true, .add_bos = true},
+};
+
+/// A regular expression as a tokenizer.json spells it, and as it is here.
+struct WordPattern {
+  std::string_view regex;
+  std::string_view pattern;
+};
+
+// Besides those of the rules: three digits at a time, and all digits at a time.
+constexpr WordPattern kWordPatterns[] = {
+    {byte_level_regex, kGpt2},
+    {single_digits_regex, "\\p{N}"},
+    {R"(\p{N}{1,3})", "\\p{N}{1,3}+"},
+    {R"(\p{N}+)", "\\p{N}++"},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     HEADRACE_LLAMA3("\\p{N}{1,3}+")},
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     HEADRACE_LLAMA3("\\p{N}")},
+    {R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+     R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     HEADRACE_O200K(HEADRACE_CASELESS_CONTRACTIONS "?+", "\\p{N}{1,3}+")},
+    {R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|)"
+     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|)"
+     R"(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+     HEADRACE_O200K("", "\\p{N}")},
 };
 
 struct CodeDeleter {
@@ -64,6 +102,14 @@ const PreTokenizerRule& find_pre_tokenizer_rule(std::string_view name, std::stri
     supported += rule.name;
   }
   fail<InputError>("{}: tokenizer.ggml.pre: expected one of {}, found {}", source, supported, quoted(name));
+}
+
+std::string_view find_word_pattern(std::string_view regex, std::string_view source) {
+  for (const WordPattern& known : kWordPatterns) {
+    if (known.regex == regex) return known.pattern;
+  }
+  fail<InputError>("{}: pre_tokenizer: expected a regular expression that is known here, found {}", source,
+                   quoted(regex, 500));
 }
 
 namespace {

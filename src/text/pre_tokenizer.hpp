@@ -15,7 +15,7 @@ struct PreTokenizerRule {
   std::string_view name;
   /// Applied in turn, each to every piece that the one before left, seeing nothing of the neighbours. A match is a
   /// piece, and so is what lies between two matches. Trailing empty ones are unused.
-  std::string_view patterns[2];
+  std::string_view patterns[3];
   /// Text is brought into normalization form C first.
   bool normalize_nfc = false;
   /// A word that is a token is taken as it is, without merges.
@@ -29,6 +29,15 @@ struct PreTokenizerRule {
 
 /// The one of that name. Throws InputError that lists the supported names; `source` is named in it.
 [[nodiscard]] const PreTokenizerRule& find_pre_tokenizer_rule(std::string_view name, std::string_view source);
+
+/// The pattern of ours for a regular expression as a tokenizer.json spells it: one of a table, since a strange one
+/// could take exponential time. Throws InputError that quotes it if it is not known; `source` is named in it.
+[[nodiscard]] std::string_view find_word_pattern(std::string_view regex, std::string_view source);
+
+/// What `tokenizers`' ByteLevel and Digits do, as regular expressions that find_word_pattern knows.
+inline constexpr std::string_view byte_level_regex =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+inline constexpr std::string_view single_digits_regex = R"(\p{N})";
 
 /// Cuts text by one rule. Immutable, so that threads may share it.
 class PreTokenizer {

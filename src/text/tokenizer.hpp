@@ -34,7 +34,8 @@ class Tokenizer {
   /// of the text but for the logarithm of its longest word. Throws InputError if a word exceeds 2 GB.
   [[nodiscard]] std::vector<TokenId> encode(std::string_view text, const EncodeOptions& options) const;
 
-  /// The text of `ids`, with U+FFFD for what is no UTF-8. Throws InputError if an id is not in the vocabulary.
+  /// The text of `ids`, with U+FFFD for what is no UTF-8, without the space that encode puts before a text. Throws
+  /// InputError if an id is not in the vocabulary.
   [[nodiscard]] std::string decode(std::span<const TokenId> ids, bool skip_control) const;
 
   /// The bytes of one token; for special tokens their literal text. They may be part of a character. Throws InputError
@@ -55,18 +56,33 @@ class Tokenizer {
   [[nodiscard]] std::optional<TokenId> eot() const noexcept { return eot_; }
   [[nodiscard]] bool adds_bos() const noexcept { return add_bos_; }
   [[nodiscard]] bool adds_eos() const noexcept { return add_eos_; }
+  /// Whether decode drops the space that its text begins with, since encode has put it there.
+  [[nodiscard]] bool strips_leading_space() const noexcept { return strip_leading_space_; }
 
  private:
+  /// What is looked for in a text: in it as it is, then in the normalized rest.
+  struct Added {
+    AddedTokens literal;
+    AddedTokens normalized;
+  };
+
   void check_id(TokenId id) const;
+  [[nodiscard]] Added make_added(const VocabularyData& data, bool with_control) const;
+  void encode_stretch(std::string_view text, bool at_start, const Added& added, std::vector<TokenId>& ids) const;
+  /// Calls piece(text, begin) for what lies between the added tokens of `text`, and appends the ids of these.
+  template <class Piece>
+  void split(std::string_view text, const AddedTokens& added, std::vector<TokenId>& ids, const Piece& piece) const;
 
   std::unique_ptr<const TokenizerModel> model_;
-  std::vector<TokenType> types_;          ///< by id
-  AddedTokens user_defined_;              ///< what is looked for in every text
-  AddedTokens user_defined_and_control_;  ///< and with parse_special
+  std::vector<TokenType> types_;              ///< by id
+  std::vector<AddedTokenFlags> added_flags_;  ///< by id
+  Added user_defined_;                        ///< what is looked for in every text
+  Added user_defined_and_control_;            ///< and with parse_special
   std::optional<TokenId> bos_, eos_, eot_;
   std::vector<TokenId> end_of_generation_;  ///< sorted
   bool add_bos_ = false;
   bool add_eos_ = false;
+  bool strip_leading_space_ = false;
 };
 
 /// Decodes ids as they are generated. What comes out is whole characters, and all of it together equals
@@ -85,6 +101,7 @@ class StreamingDecoder {
  private:
   const Tokenizer* tokenizer_;
   bool skip_control_;
+  bool at_start_ = true;
   Utf8Stream stream_;
 };
 

@@ -2,6 +2,7 @@
 // EOS and decoding are common to all and live in Tokenizer.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,8 +17,10 @@ class TokenizerModel {
   TokenizerModel& operator=(const TokenizerModel&) = delete;
   virtual ~TokenizerModel() = default;
 
-  /// Appends the ids of `text`: valid UTF-8 in which no special token is looked for. Threads may call it together.
-  virtual void encode(std::string_view text, std::vector<TokenId>& out) const = 0;
+  /// What encode takes, of a stretch of plain text (valid UTF-8); `buffer` may hold it. `at_start`: of the text.
+  [[nodiscard]] virtual std::string_view normalize(std::string_view text, bool at_start, std::string& buffer) const = 0;
+  /// Appends the ids of normalized text in which no special token is looked for. Threads may call it together.
+  virtual void encode(std::string_view normalized, bool at_start, std::vector<TokenId>& out) const = 0;
   /// The bytes that the token, 0 <= id < size of the vocabulary, stands for.
   [[nodiscard]] virtual std::string_view bytes(TokenId id) const noexcept = 0;
   /// What encoding does if the vocabulary does not say.

@@ -106,10 +106,14 @@ TEST(FormatTable, BlocksAreUnpackedTogetherAsOneByOne) {
         EXPECT_EQ(together.codes[b * format.block_elements + i], alone.codes[i]);
       }
       EXPECT_EQ(together.scales[b], alone.scales[0]);
-      if (format.has_minimum) EXPECT_EQ(together.minimums[b], alone.minimums[0]);
+      if (format.has_minimum) {
+        EXPECT_EQ(together.minimums[b], alone.minimums[0]);
+      }
       for (std::int64_t g = 0; g < groups && format.factor_bits > 0; ++g) {
         EXPECT_EQ(together.scale_factors[b * groups + g], alone.scale_factors[g]);
-        if (format.has_minimum) EXPECT_EQ(together.minimum_factors[b * groups + g], alone.minimum_factors[g]);
+        if (format.has_minimum) {
+          EXPECT_EQ(together.minimum_factors[b * groups + g], alone.minimum_factors[g]);
+        }
       }
     }
   }
@@ -137,7 +141,9 @@ TEST(FormatTable, ScalesStandWhereTheRecordSays) {
     const auto one = scales_of(0x3c00, 127);
     const auto two = scales_of(0x4000, 128);
     EXPECT_NE(one[0], 0);
-    if (format.has_minimum) EXPECT_NE(one[one.size() / 2], 0);
+    if (format.has_minimum) {
+      EXPECT_NE(one[one.size() / 2], 0);
+    }
     for (std::size_t i = 0; i < one.size(); ++i) EXPECT_EQ(two[i], 2 * one[i]) << i;
   }
 }
@@ -201,12 +207,12 @@ TEST(Format, Q8_0CodesAreSigned) {
 
 TEST(Format, Q6_KAddsUpperBitsAndTakesSignedFactors) {
   std::vector<std::byte> bytes(210);
-  bytes[0] = std::byte{0x21};               // low nibbles of elements 0 and 64
-  bytes[128] = std::byte{0x0b};             // upper bits 3, 2, 0, 0 of elements 0, 32, 64, 96
-  bytes[192] = static_cast<std::byte>(-3);  // factor of elements 0 .. 15
-  bytes[194] = std::byte{2};                // of 32 .. 47
-  bytes[196] = std::byte{1};                // of 64 .. 79
-  bytes[209] = std::byte{0x38};             // scale 0.5
+  bytes[0] = std::byte{0x21};    // low nibbles of elements 0 and 64
+  bytes[128] = std::byte{0x0b};  // upper bits 3, 2, 0, 0 of elements 0, 32, 64, 96
+  bytes[192] = std::byte{0xfd};  // -3, factor of elements 0 .. 15
+  bytes[194] = std::byte{2};     // of 32 .. 47
+  bytes[196] = std::byte{1};     // of 64 .. 79
+  bytes[209] = std::byte{0x38};  // scale 0.5
   const auto values = decode("q6_k", bytes);
   ASSERT_EQ(values.size(), 256u);
   EXPECT_EQ(values[0], 0.5f * -3 * (0x31 - 32));

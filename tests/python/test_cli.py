@@ -118,7 +118,7 @@ def test_files_that_are_no_models(verb, tmp_path):
     other.write_text("This is no model at all, but a text.")
     assert "no such file" in refuses(3, name, tmp_path / "missing.gguf", *rest)
     assert "'smallm2'" in refuses(3, name, "smallm2", *rest)
-    assert "a directory" in refuses(3, name, tmp_path, *rest)
+    assert "config.json: no such file" in refuses(3, name, tmp_path, *rest)
     assert str(empty) in refuses(3, name, empty, *rest)
     assert "expected a GGUF file" in refuses(3, name, other, *rest)
     newline = tmp_path / "a\nb.gguf"
@@ -555,8 +555,11 @@ def test_info():
     assert memory["kv_bytes_per_position"] == 30 * 2 * 3 * 64 * 2
     small = json.loads(succeeds("info", MODEL, "--json", "-c", "64"))["memory"]
     assert small["context"] == 64 and small["kv_bytes"] < memory["kv_bytes"] / 10
+    assert report["shape"]["experts"] == 0
+    # The output is the embedding, so that a token reads all Weights.
+    assert memory["token_bytes"] == sum(use["bytes"] for use in report["formats"])
     text = succeeds("info", MODEL)
-    assert "q4_1" in text and "30 layers" in text
+    assert "q4_1" in text and "30 layers" in text and "experts" not in text
 
 
 def test_info_program_and_plan():

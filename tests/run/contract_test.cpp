@@ -89,27 +89,26 @@ std::vector<Row> slice(const std::vector<Row>& rows, std::size_t begin) {
   return {rows.begin() + static_cast<std::ptrdiff_t>(begin), rows.end()};
 }
 
-/// The Format of the Weights, and how State holds keys and values.
-struct Encodings {
+/// A model, and how State holds keys and values.
+struct ModelCase {
+  std::string name;
   std::string format;
+  TinyShape shape;
   KvEncoding kv = KvEncoding::f16;
 };
 
 /// Heads of 32, a block of q8_0.
 const TinyShape wide_heads = {.heads = 2, .kv_heads = 1};
 
-class Contract : public ::testing::TestWithParam<Encodings> {
+class Contract : public ::testing::TestWithParam<ModelCase> {
  protected:
-  [[nodiscard]] static TinyModel model(unsigned seed) {
-    return {GetParam().format, GetParam().kv == KvEncoding::q8_0 ? wide_heads : TinyShape{}, seed};
-  }
   [[nodiscard]] static Fixture fixture(const TinyModel& tiny, kernels::Isa isa, int threads) {
     return make(tiny, isa, threads, 4, GetParam().kv);
   }
 };
 
 TEST_P(Contract, HoldsForEveryIsaThreadCountAndChunk) {
-  const TinyModel tiny = model(1);
+  const TinyModel tiny(GetParam().format, GetParam().shape, 1);
   const std::vector<TokenId> tokens = random_tokens(150, 2);
   for (const TokenClass token_class : {TokenClass::generated, TokenClass::prompt}) {
     std::vector<Row> expected;
@@ -133,7 +132,7 @@ TEST_P(Contract, HoldsForEveryIsaThreadCountAndChunk) {
 }
 
 TEST_P(Contract, HoldsInABatchOfUnequalSequences) {
-  const TinyModel tiny = model(3);
+  const TinyModel tiny(GetParam().format, GetParam().shape, 3);
   Fixture setup = fixture(tiny, kernels::available_isas().back(), 2);
   Engine& engine = *setup.engine;
   const std::vector<std::size_t> pasts = {3, 65, 0, 130};
@@ -167,7 +166,7 @@ TEST_P(Contract, HoldsInABatchOfUnequalSequences) {
 }
 
 TEST_P(Contract, HoldsAfterAbortTruncationForkAndPrefixSharing) {
-  const TinyModel tiny = model(5);
+  const TinyModel tiny(GetParam().format, GetParam().shape, 5);
   Fixture setup = fixture(tiny, kernels::available_isas().back(), 2);
   Engine& engine = *setup.engine;
   const std::vector<TokenId> tokens = random_tokens(200, 6);
@@ -212,14 +211,39 @@ TEST_P(Contract, HoldsAfterAbortTruncationForkAndPrefixSharing) {
       "of the session whose pages were shared");
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, Contract,
-                         ::testing::Values(Encodings{"f32"}, Encodings{"f16"}, Encodings{"bf16"}, Encodings{"q8_0"},
-                                           Encodings{"q4_0"}, Encodings{"q4_1"}, Encodings{"q5_0"}, Encodings{"q5_1"},
-                                           Encodings{"q4_1", KvEncoding::bf16}, Encodings{"q4_1", KvEncoding::q8_0}),
-                         [](const auto& instance) {
-                           return instance.param.format + "_kv_" +
-                                  std::string(kernels::kv_encoding_name(instance.param.kv));
-                         });
+/// All Formats, in a llama, in a mixture and in gpt-oss. Of 7 experts each row uses 3: in a step of many rows most
+/// experts have several, in one of few rows one or none.
+std::vector<ModelCase> model_cases() {
+  std::vector<ModelCase> cases;
+  for (const formats::Format& format : formats::format_table()) {
+    const std::string name(format.name);
+    cases.push_back({name, name, headrace::testing::tiny_shape(name)});
+  }
+  for (const std::string name : {"f32", "q8_0", "q4_1", "q4_k"}) {
+    TinyShape shape = headrace::testing::tiny_shape(name);
+    shape.experts = 7;
+    shape.experts_used = 3;
+    cases.push_back({"mixture_" + name, name, shape});
+  }
+  for (const std::string name : {"f32", "mxfp4"}) {
+    TinyShape shape = headrace::testing::tiny_shape(name);
+    shape.experts = 5;
+    shape.experts_used = 2;
+    shape.gpt_oss = true;
+    cases.push_back({"gpt_oss_" + name, name, shape});
+  }
+  TinyShape gpt_oss = wide_heads;
+  gpt_oss.gpt_oss = true;
+  gpt_oss.experts = 4;
+  gpt_oss.experts_used = 2;
+  cases.push_back({"q4_1_kv_bf16", "q4_1", {}, KvEncoding::bf16});
+  cases.push_back({"q4_1_kv_q8_0", "q4_1", wide_heads, KvEncoding::q8_0});
+  cases.push_back({"gpt_oss_kv_q8_0", "q8_0", gpt_oss, KvEncoding::q8_0});
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Contract, ::testing::ValuesIn(model_cases()),
+                         [](const auto& instance) { return instance.param.name; });
 
 TEST(Engine, LongPastsCrossSpans) {
   const TinyModel tiny("q4_1", wide_heads, 8);

@@ -23,7 +23,8 @@ using testing::HasSubstr;
 
 std::vector<TokenId> encode(const ByteLevelBpe& bpe, std::string_view text) {
   std::vector<TokenId> ids;
-  bpe.encode(text, ids);
+  std::string buffer;
+  bpe.encode(bpe.normalize(text, true, buffer), true, ids);
   return ids;
 }
 
@@ -126,7 +127,7 @@ TEST(ByteLevelBpe, NormalizesForQwen2Only) {
 
 TEST(ByteLevelBpe, SpacePrefix) {
   VocabularyData data = made_vocabulary({"\xC4\xA0 a"});
-  data.add_space_prefix = true;
+  data.space_prefix = SpacePrefix::unless_space;
   const ByteLevelBpe bpe(data);
   EXPECT_THAT(encode(bpe, "a"), ElementsAre(256));
   EXPECT_THAT(encode(bpe, " a"), ElementsAre(256));

@@ -63,7 +63,7 @@ TEST(GgufVocabulary, AllKeys) {
   EXPECT_EQ(data.padding, 5);
   EXPECT_EQ(data.add_bos, true);
   EXPECT_EQ(data.add_eos, false);
-  EXPECT_TRUE(data.add_space_prefix);
+  EXPECT_EQ(data.space_prefix, SpacePrefix::unless_space);
 }
 
 TEST(GgufVocabulary, AbsentKeysAreAbsent) {
@@ -73,7 +73,7 @@ TEST(GgufVocabulary, AbsentKeysAreAbsent) {
   EXPECT_TRUE(data.merges.empty());
   EXPECT_EQ(data.bos, std::nullopt);
   EXPECT_EQ(data.add_bos, std::nullopt);
-  EXPECT_FALSE(data.add_space_prefix);
+  EXPECT_EQ(data.space_prefix, SpacePrefix::never);
 }
 
 std::string message(const GgufBuilder& builder) {

@@ -52,6 +52,24 @@ TEST(PreTokenizer, Qwen2TakesDigitsOneByOne) {
   EXPECT_THAT(words("qwen2", "_ab 123"), ElementsAre("_ab", " ", "1", "2", "3"));
 }
 
+TEST(PreTokenizer, Gpt4oCutsWhereUpperCaseBegins) {
+  EXPECT_THAT(words("gpt-4o", "camelCaseHTTPServer's it'll/\n12345 x"),
+              ElementsAre("camel", "Case", "HTTPServer's", " it'll", "/\n", "123", "45", " x"));
+  EXPECT_THAT(words("tekken", "camelCase's 12"), ElementsAre("camel", "Case", "'s", " ", "1", "2"));
+}
+
+TEST(PreTokenizer, RegexesOfTokenizerJson) {
+  EXPECT_EQ(find_word_pattern(byte_level_regex, "f"), find_pre_tokenizer_rule("gpt-2", "f").patterns[0]);
+  EXPECT_EQ(find_word_pattern(single_digits_regex, "f"), find_pre_tokenizer_rule("smollm", "f").patterns[0]);
+  try {
+    (void)find_word_pattern("(a+)+$", "tokenizer.json");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "tokenizer.json: pre_tokenizer: expected a regular expression that is known here, found '(a+)+$'");
+  }
+}
+
 TEST(PreTokenizer, WhiteSpaceIsUnicodes) {
   // U+180E is in PCRE2's \s, but is no White_Space; NBSP and U+2028 are.
   EXPECT_THAT(words("gpt-2", "a\xE1\xA0\x8E\xC2\xA0\xE2\x80\xA8"),
@@ -72,10 +90,32 @@ TEST(PreTokenizer, UnknownNameListsTheKnownOnes) {
 /// Texts on which a careless expression backtracks quadratically or runs out of stack.
 std::vector<std::string> long_texts(std::size_t count) {
   std::vector<std::string> texts;
-  for (const std::string_view unit :
-       {" ",        "\n",  "\t", "a",    "1",           "!",        "'",        "\r\n",
-        " \n",      "\n ", " a", "  1",  "\xC2\xA0",    "\xC3\xA9", "\xCC\x81", "\xF0\x9F\xA6\x99",
-        "\xD9\xA3", "'s",  "a'", " !\n", "\xE1\xA0\x8E"}) {
+  for (const std::string_view unit : {" ",
+                                      "\n",
+                                      "\t",
+                                      "a",
+                                      "1",
+                                      "!",
+                                      "'",
+                                      "\r\n",
+                                      " \n",
+                                      "\n ",
+                                      " a",
+                                      "  1",
+                                      "\xC2\xA0",
+                                      "\xC3\xA9",
+                                      "\xCC\x81",
+                                      "\xF0\x9F\xA6\x99",
+                                      "\xD9\xA3",
+                                      "'s",
+                                      "a'",
+                                      " !\n",
+                                      "\xE1\xA0\x8E",
+                                      "A",
+                                      "aA",
+                                      "\xE4\xB8\x80",
+                                      "A\xE4\xB8\x80",
+                                      "A\xCC\x81"}) {
     texts.push_back(repeat(unit, count));
     texts.push_back(texts.back() + "x");
     texts.push_back(texts.back() + "1" + repeat(" ", count) + "\n" + repeat(" ", count) + "1");

@@ -162,8 +162,8 @@ TEST(Tokenizer, RefusesBrokenVocabularies) {
   EXPECT_EQ(message([](auto& data) { data.eot = -1; }),
             "made: tokenizer.ggml.eot_token_id: expected an id below 261, found -1");
   EXPECT_EQ(message([](auto& data) { data.model = "bert"; }),
-            "made: tokenizer.ggml.model: expected gpt2 (byte-level BPE), found 'bert'");
-  EXPECT_THAT(message([](auto& data) { data.pre_tokenizer = "tekken"; }), HasSubstr("found 'tekken'"));
+            "made: tokenizer.ggml.model: expected gpt2 (byte-level BPE) or llama (SentencePiece's BPE), found 'bert'");
+  EXPECT_THAT(message([](auto& data) { data.pre_tokenizer = "nonesuch"; }), HasSubstr("found 'nonesuch'"));
   EXPECT_THAT(message([](auto& data) { data.add_bos = true, data.bos.reset(); }), HasSubstr("bos_token_id"));
   EXPECT_THAT(message([](auto& data) { data.add_eos = true, data.eos.reset(); }), HasSubstr("eos_token_id"));
 }
