@@ -1,6 +1,8 @@
 // Passes: each takes a verified Program and gives a verified Program that computes the same.
 #pragma once
 
+#include <string_view>
+
 #include "compile/kernel_catalog.hpp"
 #include "ir/op.hpp"
 #include "ir/program.hpp"
@@ -21,6 +23,10 @@ ir::Program specialize(const ir::Program& program);
 /// all its readers.
 ir::Program encode_activations(const ir::Program& program, const KernelCatalog& catalog);
 
+/// Encodes the State that attention reads as "f16", "bf16" or "q8_0"; "" leaves it as it is declared. Throws InputError
+/// if the encoding is another, or the catalog's attention does not read it.
+ir::Program encode_states(const ir::Program& program, const KernelCatalog& catalog, std::string_view encoding);
+
 /// Gives State the page order that attention's kernel reads its keys in, where the catalog has such a kernel.
 ir::Program order_states(const ir::Program& program, const KernelCatalog& catalog);
 
@@ -36,7 +42,7 @@ ir::Program fuse(const ir::Program& program, const KernelCatalog& catalog);
 /// Drops nodes whose results nobody reads.
 ir::Program eliminate_dead_nodes(const ir::Program& program);
 
-/// Specialize, encode_activations, order_states, fuse, decompose, eliminate_dead_nodes.
-ir::Program lower(const ir::Program& program, const KernelCatalog& catalog);
+/// Specialize, encode_activations, encode_states, order_states, fuse, decompose, eliminate_dead_nodes.
+ir::Program lower(const ir::Program& program, const KernelCatalog& catalog, std::string_view kv_encoding = "");
 
 }  // namespace headrace::compile

@@ -63,6 +63,7 @@ struct Limits {
   ir::Bindings sizes;              ///< the largest value of each symbol: T, S, B, P
   std::uint64_t memory_bytes = 0;  ///< for Weights, State and arena; 0: no limit
   std::int64_t pages = 0;          ///< KV pages that the Engine will hold
+  std::string kv_encoding = {};    ///< of the State that attention reads: f16, bf16, q8_0; empty: as declared
 };
 
 /// What was measured before. Empty until something is measured that a Plan depends on (expert use counts, in its time);

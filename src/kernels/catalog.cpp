@@ -118,8 +118,15 @@ class Catalog final : public compile::KernelCatalog {
       fail<InputError>("type {}: expected a State of f32, f16 or bf16 and rank {} at most", state.str(),
                        compile::max_rank);
     }
+    const std::vector<std::int64_t> shape = constant_shape(state);
     std::int64_t bytes = ir::element_bytes(state.element) * kernels::page_positions;
-    for (const std::int64_t dim : constant_shape(state)) bytes = product(bytes, dim, state);
+    for (const std::int64_t dim : shape) bytes = product(bytes, dim, state);
+    if (!state.encoding.empty()) {
+      if (shape.size() != 2 || shape[1] % kv_block != 0) {
+        fail<InputError>("type {}: expected a State [K, E], E in whole blocks of {}", state.str(), kv_block);
+      }
+      bytes = kv_page_bytes(KvEncoding::q8_0, shape[0], shape[1]);
+    }
     return product(ceil_div(bytes, line_bytes), line_bytes, state);
   }
 

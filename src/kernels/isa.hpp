@@ -35,6 +35,10 @@ void silu_rows(const float* a, float* y, Size n) noexcept;
 void silu_multiply_rows(const float* gate, const float* up, float* y, Size n) noexcept;
 void clamped_swiglu_rows(const float* gate, const float* up, float alpha, float limit, float* y, Size n) noexcept;
 
+// append_q8.cpp
+void append_keys_q8(const float* in, Size head_width, Size first, Size last, Size slot, std::byte* page) noexcept;
+void append_values_q8(const float* in, Size head_width, Size first, Size last, Size slot, std::byte* page) noexcept;
+
 // attention.cpp
 void attention(const AttentionArgs& args, Size first_item, Size last_item) noexcept;
 void attention_partial(const AttentionArgs& args, Size first_item, Size last_item) noexcept;

@@ -27,6 +27,7 @@ struct EngineOptions {
   std::int64_t sequences = 1;     ///< B: the most sequences of one step
   std::int64_t context = 2048;    ///< the most positions of one sequence
   std::int64_t kv_positions = 0;  ///< positions that the KV pages of all sessions hold; 0 = sequences * context
+  kernels::KvEncoding kv = kernels::KvEncoding::f16;
   kernels::Isa isa = kernels::Isa::portable;
   /// Called while Weights are loaded, with bytes read so far and in all; from one thread at a time.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;

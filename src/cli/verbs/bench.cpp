@@ -170,6 +170,7 @@ std::function<int(Invocation&)> declare(CLI::App& app) {
                            "positions that no test may exceed; 0: as many as the model was trained for");
   add_threads(app, options->engine);
   add_isa(app, options->engine);
+  add_kv(app, options->engine);
   add_json(app, options->json);
   return [options](Invocation& invocation) { return run_bench(*options, invocation); };
 }

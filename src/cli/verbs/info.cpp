@@ -84,6 +84,7 @@ std::function<int(Invocation&)> declare(CLI::App& app) {
   add_context(app, options->engine);
   add_threads(app, options->engine);
   add_isa(app, options->engine);
+  add_kv(app, options->engine);
   add_json(app, options->json);
   return [options](Invocation& invocation) { return show(*options, invocation); };
 }
@@ -96,7 +97,7 @@ Verb verb_info() {
           .details = "Reads the header only. Memory is that of one sequence with a context of -c positions.\n",
           .example =
               "  headrace info smollm2\n"
-              "  headrace info model.gguf -c 32768 --json\n"
+              "  headrace info model.gguf -c 32768 --kv q8_0 --json\n"
               "  headrace info smollm2 --program",
           .declare = declare};
 }

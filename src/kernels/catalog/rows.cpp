@@ -210,7 +210,7 @@ std::size_t rope_append_scratch(const KernelCall& sizes) {
 std::optional<Kernel> make_rope_append(const KernelRequest& request) {
   const ir::Type& state = request.operands[0];
   const ir::Type& x = request.operands[1];
-  if (state.element != ElementType::f16 || state.encoding != "columns16") return std::nullopt;
+  if (state.element != ElementType::f16 || !state.encoding.empty() || state.order != "columns16") return std::nullopt;
   for (const ir::Type& type : request.operands.subspan(1)) {
     if (!is_plain(type)) return std::nullopt;
   }
