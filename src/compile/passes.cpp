@@ -129,12 +129,17 @@ ir::Program encode_activations(const ir::Program& program, const KernelCatalog& 
     auto encoded = std::make_shared<std::map<std::pair<ValueId, std::string>, ValueId>>();
     return [&catalog, encoded](ir::Builder& builder, const ir::Node& node,
                                std::span<const ValueId> operands) -> std::optional<std::vector<ValueId>> {
-      if (node.is_call() || node.op->name != "linear" || builder.type(operands[0]).is_encoded()) return std::nullopt;
+      if (node.is_call() || (node.op->name != "linear" && node.op->name != "expert_linear") ||
+          builder.type(operands[0]).is_encoded()) {
+        return std::nullopt;
+      }
       const std::string encoding = catalog.linear_encoding(builder.type(operands[1]).encoding);
       if (encoding.empty()) return std::nullopt;
       const auto [place, inserted] = encoded->try_emplace({operands[0], encoding}, -1);
       if (inserted) place->second = builder.op("encode", {operands[0]}, {{"to", encoding}});
-      return std::vector<ValueId>{builder.op("linear", {place->second, operands[1]})};
+      std::vector<ValueId> inputs(operands.begin(), operands.end());
+      inputs[0] = place->second;
+      return builder.ops(*node.op, inputs, node.attributes);
     };
   });
 }

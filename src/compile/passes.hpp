@@ -17,7 +17,8 @@ bool needs_no_kernel(const ir::OpDef& op, std::span<const ir::Type> operands);
 /// follows knows the Format of every Weight. Functions that are not called are left out.
 ir::Program specialize(const ir::Program& program);
 
-/// Makes encodings explicit: `linear` on a Weight whose Format wants one reads `encode(x)`, one for all its readers.
+/// Makes encodings explicit: `linear` and `expert_linear` on a Weight whose Format wants one read `encode(x)`, one for
+/// all its readers.
 ir::Program encode_activations(const ir::Program& program, const KernelCatalog& catalog);
 
 /// Gives State the page order that attention's kernel reads its keys in, where the catalog has such a kernel.

@@ -1,9 +1,11 @@
 // What the grouped Formats share: loads from a block's bytes, unpacking of codes, and decode out of unpack.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "base/half.hpp"
 #include "formats/format.hpp"
@@ -20,52 +22,108 @@ namespace headrace::formats {
   return load_u16(in) | static_cast<std::uint32_t>(load_u16(in + 2)) << 16;
 }
 
+/// A little-endian u64 at any alignment.
+[[nodiscard]] inline std::uint64_t load_u64(const std::byte* in) noexcept {
+  std::uint64_t word = 0;
+  std::memcpy(&word, in, sizeof word);
+  return word;
+}
+
 /// Half of the power of two that an OCP e8m0 exponent stands for: 2^(exponent - 128), subnormal below 2.
 [[nodiscard]] inline float half_of_e8m0(std::uint16_t exponent) noexcept {
   return std::bit_cast<float>(exponent < 2 ? 0x00200000u << exponent : (exponent - 1u) << 23);
 }
 
-/// `count` bytes to `2 * count` codes: all low nibbles first, then all high ones.
-inline void unpack_nibbles(const std::byte* in, int count, std::uint8_t* codes) noexcept {
-  for (int i = 0; i < count; ++i) {
-    const auto byte = std::to_integer<std::uint8_t>(in[i]);
-    codes[i] = byte & 0x0f;
-    codes[count + i] = byte >> 4;
+static_assert(std::endian::native == std::endian::little, "byte i of a word is its bits from 8 i");
+inline constexpr std::uint64_t every_byte = 0x0101010101010101u;
+
+/// Bytes taken 16 at a time: packing at the speed of memory begins with taking blocks apart.
+template <int bytes>
+struct Words {
+  static_assert(bytes % 16 == 0);
+  using Word = std::uint64_t __attribute__((vector_size(16)));
+
+  explicit Words(const void* in) noexcept { std::memcpy(word, in, bytes); }
+  void store(void* out) const noexcept { std::memcpy(out, word, bytes); }
+  /// Bits of every byte: those of `mask` once it is shifted down by `shift`.
+  [[nodiscard]] Words field(int shift, std::uint64_t mask) const noexcept {
+    Words fields = *this;
+    for (Word& w : fields.word) w = (w >> shift) & (mask * every_byte);
+    return fields;
   }
+  /// Of every byte `fields` shifted up by `shift`, which must not leave the byte, and these.
+  [[nodiscard]] Words with(const Words& fields, int shift) const noexcept {
+    Words both = *this;
+    for (int i = 0; i < bytes / 16; ++i) both.word[i] |= fields.word[i] << shift;
+    return both;
+  }
+
+  Word word[bytes / 16];
+};
+
+/// `count` bytes to `2 * count` codes: all low nibbles first, then all high ones.
+template <int count>
+void unpack_nibbles(const std::byte* in, std::uint8_t* codes) noexcept {
+  const Words<count> bytes(in);
+  bytes.field(0, 0x0f).store(codes);
+  bytes.field(4, 0x0f).store(codes + count);
 }
 
 /// 32 bytes to 128 codes: the lowest two bits of all bytes first, then the next two.
 inline void unpack_crumbs(const std::byte* in, std::uint8_t* codes) noexcept {
-  for (int shift = 0; shift < 4; ++shift) {
-    for (int i = 0; i < 32; ++i) codes[32 * shift + i] = (std::to_integer<unsigned>(in[i]) >> (2 * shift)) & 3u;
-  }
+  const Words<32> bytes(in);
+#pragma GCC unroll 4
+  for (int s = 0; s < 4; ++s) bytes.field(2 * s, 3).store(codes + 32 * s);
 }
 
-/// Adds bit i of `high` to code i as its bit 4, for 32 codes.
-inline void add_fifth_bits(std::uint32_t high, std::uint8_t* codes) noexcept {
-  for (int i = 0; i < 32; ++i) codes[i] = static_cast<std::uint8_t>(codes[i] | ((high >> i) & 1u) << 4);
+/// Adds the same pairs of bits to 128 codes as bits 4 and 5.
+inline void add_crumbs(const std::byte* in, std::uint8_t* codes) noexcept {
+  const Words<32> bytes(in);
+#pragma GCC unroll 4
+  for (int s = 0; s < 4; ++s) Words<32>(codes + 32 * s).with(bytes.field(2 * s, 3), 4).store(codes + 32 * s);
 }
 
 /// Adds bit s of byte i to code 32 s + i as its bit `position`, for 256 codes.
 inline void add_planes_of_bits(const std::byte* bits, int position, std::uint8_t* codes) noexcept {
-  for (int s = 0; s < 8; ++s) {
-    for (int i = 0; i < 32; ++i) {
-      const unsigned bit = (std::to_integer<unsigned>(bits[i]) >> s) & 1u;
-      codes[32 * s + i] = static_cast<std::uint8_t>(codes[32 * s + i] | bit << position);
-    }
+  const Words<32> bytes(bits);
+#pragma GCC unroll 8
+  for (int s = 0; s < 8; ++s) Words<32>(codes + 32 * s).with(bytes.field(s, 1), position).store(codes + 32 * s);
+}
+
+/// Bit i of the index at bit 4 of byte i.
+inline constexpr std::array<std::uint64_t, 256> fifth_bits = [] {
+  std::array<std::uint64_t, 256> spread{};
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    for (unsigned i = 0; i < 8; ++i) spread[byte] |= static_cast<std::uint64_t>((byte >> i) & 1u) << (8 * i + 4);
   }
+  return spread;
+}();
+
+/// Adds bit i of 4 bytes to code i as its bit 4, for 32 codes.
+inline void add_fifth_bits(const std::byte* in, std::uint8_t* codes) noexcept {
+  std::uint64_t bits[4];
+  for (int i = 0; i < 4; ++i) bits[i] = fifth_bits[std::to_integer<std::size_t>(in[i])];
+  Words<32>(codes).with(Words<32>(bits), 0).store(codes);
+}
+
+/// Of 6-bit numbers in every byte those less 32, as signed bytes.
+[[nodiscard]] inline std::uint64_t less_32(std::uint64_t bytes) noexcept {
+  // The top bit, set, pays for the borrow; flipped, it is the sign.
+  return ((bytes | 0x80 * every_byte) - 0x20 * every_byte) ^ 0x80 * every_byte;
 }
 
 /// The 8 factors of scales and of minimums, 6 bits each, that q4_k and q5_k keep in 12 bytes: of the first four groups
 /// in the low six bits of bytes 0 .. 3 and 4 .. 7, of the others in the nibbles of 8 .. 11 and the high bits of 0 .. 7.
 inline void unpack_factors_of_6_bits(const std::byte* in, std::int8_t* scales, std::int8_t* minimums) noexcept {
-  const auto byte = [&](int i) { return std::to_integer<unsigned>(in[i]); };
-  for (int i = 0; i < 4; ++i) {
-    scales[i] = static_cast<std::int8_t>(byte(i) & 0x3fu);
-    minimums[i] = static_cast<std::int8_t>(byte(4 + i) & 0x3fu);
-    scales[4 + i] = static_cast<std::int8_t>((byte(8 + i) & 0x0fu) | ((byte(i) >> 2) & 0x30u));
-    minimums[4 + i] = static_cast<std::int8_t>((byte(8 + i) >> 4) | ((byte(4 + i) >> 2) & 0x30u));
-  }
+  const std::uint64_t first = load_u64(in);  // 4 scales, then 4 minimums
+  const std::uint64_t rest = load_u32(in + 8);
+  const std::uint64_t four = first & 0x3f * every_byte;
+  const std::uint64_t nibbles = (rest | rest << 28) & 0x0f * every_byte;
+  const std::uint64_t last = nibbles | ((first >> 2) & 0x30 * every_byte);
+  const std::uint64_t both_scales = (four & 0xffffffffu) | last << 32;
+  const std::uint64_t both_minimums = four >> 32 | (last & 0xffffffff00000000u);
+  std::memcpy(scales, &both_scales, 8);
+  std::memcpy(minimums, &both_minimums, 8);
 }
 
 /// The levels of the non-linear 4-bit Formats.

@@ -115,6 +115,14 @@ inline std::byte* state_page(const KernelCall& call, const compile::StateView& s
   return state.pages[sequence][position / page_positions];
 }
 
+/// A tensor as rows along its last axis: how many, and of how many elements.
+inline std::int64_t row_width(const View& view) noexcept { return view.rank == 0 ? 1 : view.dims[view.rank - 1u]; }
+inline std::int64_t row_count(const View& view) noexcept {
+  std::int64_t count = 1;
+  for (std::size_t i = 0; i + 1 < view.rank; ++i) count *= view.dims[i];
+  return count;
+}
+
 /// Scratch as an array; it is aligned for any element.
 template <class T>
 T* as_array(std::byte* bytes) noexcept {

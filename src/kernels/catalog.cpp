@@ -82,8 +82,7 @@ class Catalog final : public compile::KernelCatalog {
 
   [[nodiscard]] std::string linear_encoding(std::string_view format) const override {
     const auto layout = find_layout(format);
-    if (!layout || linear_numerics(*layout, TokenClass::generated, table_.isa) != LinearNumerics::a16_group32)
-      return "";
+    if (!layout || linear_numerics(*layout, TokenClass::generated, table_.isa) == LinearNumerics::two_chains) return "";
     return "a16";
   }
 
@@ -96,13 +95,18 @@ class Catalog final : public compile::KernelCatalog {
     const std::vector<std::int64_t> shape = constant_shape(weight);
     const formats::Format* format = formats::find_format(weight.encoding);
     const auto layout = find_layout(weight.encoding);
-    if (!layout || (shape.size() != 1 && shape.size() != 2) || shape.back() % format->block_elements != 0) {
-      fail<InputError>("type {}: expected a Weight [N] or [N, K] in a Format that kernels read, K in whole blocks",
-                       weight.str());
+    if (!layout || shape.empty() || shape.size() > 3 || shape.back() % format->block_elements != 0) {
+      fail<InputError>(
+          "type {}: expected a Weight [N], [N, K] or [X, N, K] in a Format that kernels read, K in whole blocks",
+          weight.str());
     }
-    product(product(shape[0], shape.back() + line_bytes, weight), 8, weight);  // far above every Layout's bytes
+    // Far above every Layout's bytes: an expert's last panel may have one output.
+    std::int64_t bound = product(shape.back() + line_bytes, 8, weight);
+    for (std::size_t i = 0; i + 1 < shape.size(); ++i) bound = product(bound, shape[i], weight);
+    if (shape.size() == 3) product(bound, panel_outputs, weight);
     if (shape.size() == 1) return align_up<std::int64_t>(4 * shape[0], line_bytes);
-    return kernels::packed_bytes(*layout, shape[0], shape[1]);
+    const std::int64_t experts = shape.size() == 3 ? shape[0] : 1;
+    return experts * kernels::packed_bytes(*layout, shape[shape.size() - 2], shape.back());
   }
 
   [[nodiscard]] std::int64_t page_positions() const override { return kernels::page_positions; }

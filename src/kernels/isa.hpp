@@ -6,9 +6,13 @@
 
 namespace headrace::kernels::HEADRACE_ISA {
 
-// linear_floating.cpp, linear_grouped.cpp (or the instruction set's own)
+// linear_floating.cpp, linear_grouped.cpp
 LinearFunction find_linear_floating(const Layout& layout) noexcept;
 LinearFunction find_linear_grouped(const Layout& layout) noexcept;
+
+// pack.cpp
+void pack_panels(const formats::Format& format, const Layout& layout, const std::byte* rows, Size outputs, Size inputs,
+                 Size first_panel, Size last_panel, std::byte* packed) noexcept;
 
 // rows.cpp
 void encode_a16(const float* in, Size in_stride, std::byte* out, Size out_stride, Size inputs, Size rows) noexcept;
@@ -25,9 +29,11 @@ void kv_append(const KvAppendArgs& args, Size first_row, Size last_row) noexcept
 void add_rows(const float* a, const float* b, float* y, Size n) noexcept;
 void multiply_rows(const float* a, const float* b, float* y, Size n) noexcept;
 void scale_rows(const float* a, float s, float* y, Size n) noexcept;
+void add_scaled_rows(const float* a, float s, float* y, Size n) noexcept;
 void exp_rows(const float* a, float* y, Size n) noexcept;
 void silu_rows(const float* a, float* y, Size n) noexcept;
 void silu_multiply_rows(const float* gate, const float* up, float* y, Size n) noexcept;
+void clamped_swiglu_rows(const float* gate, const float* up, float alpha, float limit, float* y, Size n) noexcept;
 
 // attention.cpp
 void attention(const AttentionArgs& args, Size first_item, Size last_item) noexcept;

@@ -57,7 +57,23 @@ const KernelTable& kernel_table(Isa isa) {
 }
 
 LinearNumerics linear_numerics(const Layout& layout, TokenClass /*token_class*/, Isa /*isa*/) noexcept {
-  return layout.grouped() ? LinearNumerics::a16_group32 : LinearNumerics::two_chains;
+  if (!layout.grouped()) return LinearNumerics::two_chains;
+  if (!layout.has_factors()) return LinearNumerics::a16_group32;
+  return layout.group_elements == 16 ? LinearNumerics::a16_factors16 : LinearNumerics::a16_factors32;
+}
+
+std::string_view linear_numerics_name(LinearNumerics numerics) noexcept {
+  switch (numerics) {
+    case LinearNumerics::two_chains:
+      return "two_chains";
+    case LinearNumerics::a16_group32:
+      return "a16_group32";
+    case LinearNumerics::a16_factors32:
+      return "a16_factors32";
+    case LinearNumerics::a16_factors16:
+      return "a16_factors16";
+  }
+  return "unknown";
 }
 
 void rope_table(std::int64_t position, const float* frequencies, std::int64_t pairs, float magnitude,

@@ -20,31 +20,36 @@ enum class TokenClass : std::uint8_t { prompt, generated };
 
 /// How a linear computes; kernels of equal id give equal bits. docs/numerics.md defines each.
 enum class LinearNumerics : std::uint8_t {
-  two_chains,   ///< f32 activations, weights widened, two f32 FMA chains (even k, odd k)
-  a16_group32,  ///< two int8 digits an activation in blocks of 32, exact int32 sums, one ordered f32 FMA chain
+  two_chains,     ///< f32 activations, weights widened, two f32 FMA chains (even k, odd k)
+  a16_group32,    ///< int16 codes of activations in blocks of 32, exact int32 sums, one ordered f32 FMA chain
+  a16_factors32,  ///< the same within spans of 256, with the groups' integer factors for scales, then a chain of spans
+  a16_factors16,  ///< the same with groups of 16
 };
 /// The id table: today the prompt class uses the generated class's ids on every ISA.
 LinearNumerics linear_numerics(const Layout& layout, TokenClass token_class, Isa isa) noexcept;
+std::string_view linear_numerics_name(LinearNumerics numerics) noexcept;
 
 // ---- encoded activations -------------------------------------------------------------------------------------------
 
 /// Elements that share a scale in the encoding "a16".
 inline constexpr std::int64_t a16_block = 32;
-/// A code is 255 * high + low, both digits in [-127, 127]: int8 dots on either digit cannot overflow what vpmaddubsw
-/// and vpsignb take.
-inline constexpr std::int32_t a16_base = 255;
-inline constexpr std::int32_t a16_largest_code = a16_base * 127 + 127;
+/// A code is 256 * high + low, two int8 digits for int8 dots.
+inline constexpr std::int32_t a16_base = 256;
+inline constexpr std::int32_t a16_largest_code = a16_base * 127;
 /// One encoded row of K elements (K a multiple of 32): per block int8 high[32], low[32]; then f32 scales[K / 32], i32
-/// sums[K / 32] of the codes, f32 scaled_sums[K / 32] = f32(sum) * scale. Rows start at multiples of 64 bytes.
+/// sums[K / 32] of the codes, f32 scaled_sums[K / 32] = f32(sum) * scale, and the two again for the halves of blocks:
+/// i32 half_sums[K / 16], f32 half_scaled_sums[K / 16]. Rows start at multiples of 64 bytes.
 struct A16Row {
   std::int64_t scales;  ///< byte offsets in the row
   std::int64_t sums;
   std::int64_t scaled_sums;
+  std::int64_t half_sums;
+  std::int64_t half_scaled_sums;
   std::int64_t bytes;  ///< of the row, rounded up to 64: the smallest row stride
 };
 [[nodiscard]] constexpr A16Row a16_row(std::int64_t inputs) noexcept {
   const std::int64_t blocks = inputs / a16_block;
-  return {64 * blocks, 68 * blocks, 72 * blocks, (76 * blocks + 63) / 64 * 64};
+  return {64 * blocks, 68 * blocks, 72 * blocks, 76 * blocks, 84 * blocks, (92 * blocks + 63) / 64 * 64};
 }
 /// Code k of an encoded row. For who reads rows one by one; kernels read digits.
 [[nodiscard]] inline std::int32_t a16_code(const std::byte* row, std::int64_t k) noexcept {
@@ -197,6 +202,13 @@ struct KernelTable {
   /// The function for a Layout and numerics, or nullptr where there is none.
   LinearFunction (*find_linear)(const Layout& layout, LinearNumerics numerics) noexcept;
 
+  /// Packs panels [first_panel, last_panel) of a Weight [outputs, inputs] in `format`.
+  /// `rows`: the file's bytes of the rows from first_panel * 16 on (at least those that these panels cover);
+  /// `packed`: where panel first_panel goes. `inputs` is a multiple of the Format's block.
+  void (*pack_panels)(const formats::Format& format, const Layout& layout, const std::byte* rows, std::int64_t outputs,
+                      std::int64_t inputs, std::int64_t first_panel, std::int64_t last_panel,
+                      std::byte* packed) noexcept;
+
   /// in [rows][K] f32 -> a16 rows; K a multiple of 32; out_stride in bytes, a multiple of 64.
   void (*encode_a16)(const float* in, std::int64_t in_stride, std::byte* out, std::int64_t out_stride,
                      std::int64_t inputs, std::int64_t rows) noexcept;
@@ -228,9 +240,13 @@ struct KernelTable {
   void (*add)(const float* a, const float* b, float* y, std::int64_t n) noexcept;
   void (*multiply)(const float* a, const float* b, float* y, std::int64_t n) noexcept;
   void (*scale)(const float* a, float s, float* y, std::int64_t n) noexcept;
+  void (*add_scaled)(const float* a, float s, float* y, std::int64_t n) noexcept;  ///< y = fma(a, s, y)
   void (*exp)(const float* a, float* y, std::int64_t n) noexcept;
   void (*silu)(const float* a, float* y, std::int64_t n) noexcept;
   void (*silu_multiply)(const float* gate, const float* up, float* y, std::int64_t n) noexcept;  ///< silu(gate) * up
+  /// g / (1 + exp(-(alpha * g))) * (u + 1), g = gate up to limit, u = up within +- limit
+  void (*clamped_swiglu)(const float* gate, const float* up, float alpha, float limit, float* y,
+                         std::int64_t n) noexcept;
 };
 
 /// The table of an ISA. Throws InternalError if the ISA is not among available_isas().

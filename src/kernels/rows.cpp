@@ -1,6 +1,6 @@
 // Kernels that work row by row: encoding of activations, gather, rms_norm, rope, the append to KV pages.
 // Limit of all: memory bytes read and written.
-#include "kernels/isa.hpp"
+#include "kernels/grouped.hpp"
 
 namespace headrace::kernels::HEADRACE_ISA {
 namespace {
@@ -8,9 +8,9 @@ namespace {
 /// Below this an encode's 32512 / amax would overflow; such a block counts as zeros.
 constexpr float smallest_amax = 0x1p-112f;
 
-inline float lane_f16(const std::byte* halves, Size lane) {
+inline float lane_of(Vec v, Size lane) {
   alignas(64) float values[16];
-  store(values, load_f16(halves));
+  store(values, v);
   return values[lane];
 }
 
@@ -39,49 +39,56 @@ void gather_floating(const Layout& layout, const std::byte* panel, Size output, 
   }
 }
 
-/// One output of a grouped panel: the product is rounded before the minimum is added, as Format::decode does.
-void gather_grouped(const Layout& layout, const std::byte* panel, Size output, Size inputs, float* out) {
-  const Size groups = inputs / 32;
-  const Size code_bytes = layout.codes == Layout::Codes::byte ? 512 : layout.codes == Layout::Codes::nibble ? 256 : 320;
-  const Size scale_bytes = (layout.scales_are_f16 ? 32 : 64) * (layout.has_minimum ? 2 : 1);
-  for (Size g = 0; g < groups; ++g, panel += code_bytes + scale_bytes) {
-    const std::byte* scales = panel + code_bytes;
-    float scale = 0;
-    float minimum = 0;
-    if (layout.scales_are_f16) {
-      scale = lane_f16(scales, output);
-      if (layout.has_minimum) minimum = lane_f16(scales + 32, output);
-    } else {
-      memcpy(&scale, scales + 4 * output, 4);
-      if (layout.has_minimum) memcpy(&minimum, scales + 64 + 4 * output, 4);
-    }
-    for (Size k = 0; k < 32; ++k) {
-      const Size line = k / 4;
-      const Size column = 4 * output + k % 4;
-      unsigned code = 0;
-      if (layout.codes == Layout::Codes::byte) {
-        code = static_cast<unsigned>(panel[64 * line + column]);
-      } else {
-        code = (static_cast<unsigned>(panel[64 * (line / 2) + column]) >> (4 * (line % 2))) & 0xfu;
-        if (layout.codes == Layout::Codes::nibble_bit) {
-          code |= ((static_cast<unsigned>(panel[256 + 8 * line + column / 8]) >> (column % 8)) & 1u) << 4;
-        }
-      }
-      float value = scale * static_cast<float>(static_cast<int>(code) - layout.code_offset);
-      if (layout.has_minimum) value += minimum;
-      out[32 * g + k] = value;
-    }
+/// The codes of one output of a unit.
+template <int code_bits>
+void codes_of_output(const std::byte* unit, Size output, std::uint8_t (&codes)[unit_inputs]) {
+  Line line[8];
+  unpack<code_bits>(unit, line);
+  for (int j = 0; j < 8; ++j) {
+    std::uint8_t bytes[64];
+    store_line(bytes, line[j]);
+    memcpy(codes + 4 * j, bytes + 4 * output, 4);
   }
 }
 
-/// 16 codes as digits at p and p + 32; returns the codes.
-inline Int encode_half(Vec x, Vec inverse, std::byte* p) {
-  const Int code = round_to_int(mul(x, inverse));
-  // code / 255 is never within 0.001 of a half, so the rounding of 1 / 255 does not matter; the rest is exact.
-  const Int high = round_to_int(mul(to_float(code), set1(1.0f / static_cast<float>(a16_base))));
+template <class G>
+struct Gather {
+  /// One output of a panel: the product is rounded before the minimum is added, as Format::decode does.
+  static void run(const Layout& layout, const std::byte* panel, Size output, Size inputs, float* out) noexcept {
+    for (Size k = 0; k < inputs; panel += G::span_bytes) {
+      const Span<G> span(panel);
+      const float scale = lane_of(span.scale(), output);
+      const float minimum = G::has_minimum ? lane_of(span.minimum(), output) : 0;
+      const std::byte* unit = span.codes;
+      for (Size g = 0; g < G::span_units * G::unit_groups; g += G::unit_groups, unit += G::unit_bytes) {
+        std::uint8_t codes[unit_inputs];
+        codes_of_output<G::code_bits>(unit, output, codes);
+        for (Size half = 0; half < G::unit_groups; ++half) {
+          float group_scale = scale;
+          float group_minimum = minimum;
+          if constexpr (G::has_factors) {
+            group_scale *= lane_of(span.scale_factor(g + half), output);
+            if constexpr (G::has_minimum) group_minimum *= lane_of(span.minimum_factor(g + half), output);
+          }
+          for (Size i = 0; i < G::group_elements; ++i, ++k) {
+            float value = group_scale * static_cast<float>(layout.level(codes[half * G::group_elements + i]));
+            if constexpr (G::has_minimum) value += group_minimum;
+            out[k] = value;
+          }
+        }
+      }
+    }
+  }
+};
+
+/// 16 codes as digits at p and p + 32; returns their sum.
+inline std::int32_t encode_half(Vec x, Vec inverse, std::byte* p) {
+  const Vec magic = set1(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer, ties to even
+  const Int code = sub(bits(add(mul(x, inverse), magic)), bits(magic));
+  const Int high = shift_right_8(add(code, set1_int(a16_base / 2)));
   store_i8(p, high);
-  store_i8(p + 32, sub(code, times_255(high)));
-  return code;
+  store_i8(p + 32, sub(code, times_256(high)));
+  return reduce_sum(code);
 }
 
 }  // namespace
@@ -111,17 +118,23 @@ void encode_a16_blocks(const float* in, Size in_stride, std::byte* out, Size out
         scale = amax / static_cast<float>(a16_largest_code);
         inverse = static_cast<float>(a16_largest_code) / amax;
       }
-      std::int32_t sum = 0;
+      std::int32_t half_sums[2] = {};
       std::byte* digits = y + 64 * b;
       if (inverse == 0) {
         memset(digits, 0, 64);
       } else {
-        sum = reduce_sum(add(encode_half(low, set1(inverse), digits), encode_half(high, set1(inverse), digits + 16)));
+        half_sums[0] = encode_half(low, set1(inverse), digits);
+        half_sums[1] = encode_half(high, set1(inverse), digits + 16);
       }
+      const std::int32_t sum = half_sums[0] + half_sums[1];
       const float scaled_sum = static_cast<float>(sum) * scale;
+      const float half_scaled_sums[2] = {static_cast<float>(half_sums[0]) * scale,
+                                         static_cast<float>(half_sums[1]) * scale};
       memcpy(y + layout.scales + 4 * b, &scale, 4);
       memcpy(y + layout.sums + 4 * b, &sum, 4);
       memcpy(y + layout.scaled_sums + 4 * b, &scaled_sum, 4);
+      memcpy(y + layout.half_sums + 8 * b, half_sums, 8);
+      memcpy(y + layout.half_scaled_sums + 8 * b, half_scaled_sums, 8);
     }
   }
 }
@@ -129,6 +142,7 @@ void encode_a16_blocks(const float* in, Size in_stride, std::byte* out, Size out
 void gather_rows(const Layout& layout, const std::byte* packed, Size inputs, const std::int32_t* ids, Size rows,
                  float* out, Size out_stride) noexcept {
   const Size panel_bytes = layout.panel_bytes(inputs);
+  const auto gather_grouped = find_instance<Gather>(layout, GroupedLayouts{});
   for (Size row = 0; row < rows; ++row) {
     const std::byte* panel = packed + ids[row] / panel_outputs * panel_bytes;
     const Size output = ids[row] % panel_outputs;

@@ -81,16 +81,13 @@ inline Vec load_bf16_odd(const std::byte* p) {
 inline Int set1_int(std::int32_t x) { return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; }
 inline Int bits(Vec v) { return {_mm256_castps_si256(v.low), _mm256_castps_si256(v.high)}; }
 inline Vec from_bits(Int v) { return {_mm256_castsi256_ps(v.low), _mm256_castsi256_ps(v.high)}; }
-/// To nearest, ties to even; magnitudes below 2^22.
-inline Int round_to_int(Vec v) { return {_mm256_cvtps_epi32(v.low), _mm256_cvtps_epi32(v.high)}; }
 inline Vec to_float(Int v) { return {_mm256_cvtepi32_ps(v.low), _mm256_cvtepi32_ps(v.high)}; }
 inline Int add(Int a, Int b) { return {_mm256_add_epi32(a.low, b.low), _mm256_add_epi32(a.high, b.high)}; }
 inline Int sub(Int a, Int b) { return {_mm256_sub_epi32(a.low, b.low), _mm256_sub_epi32(a.high, b.high)}; }
 inline Int shift_right_1(Int a) { return {_mm256_srai_epi32(a.low, 1), _mm256_srai_epi32(a.high, 1)}; }
 inline Int shift_left_23(Int a) { return {_mm256_slli_epi32(a.low, 23), _mm256_slli_epi32(a.high, 23)}; }
-inline Int times_255(Int a) {
-  return {_mm256_sub_epi32(_mm256_slli_epi32(a.low, 8), a.low), _mm256_sub_epi32(_mm256_slli_epi32(a.high, 8), a.high)};
-}
+inline Int shift_right_8(Int a) { return {_mm256_srai_epi32(a.low, 8), _mm256_srai_epi32(a.high, 8)}; }
+inline Int times_256(Int a) { return {_mm256_slli_epi32(a.low, 8), _mm256_slli_epi32(a.high, 8)}; }
 inline Int absolute_bits(Vec v) {
   const __m256i mask = _mm256_set1_epi32(0x7fffffff);
   return {_mm256_and_si256(_mm256_castps_si256(v.low), mask), _mm256_and_si256(_mm256_castps_si256(v.high), mask)};
@@ -122,84 +119,28 @@ inline void store_i8(std::byte* p, Int v) {
   memcpy(p, &codes, 16);
 }
 
-// ---- codes of a group of 32 ----------------------------------------------------------------------------------------
-
-struct Lines {
-  __m256i line[8][2];
-};
-
-inline void unpack_nibbles(const std::byte* p, Lines& lines) {
-  const __m256i mask = _mm256_set1_epi8(0x0f);
-  for (int l = 0; l < 4; ++l) {
-    for (int h = 0; h < 2; ++h) {
-      const __m256i both = load_256(p + 64 * l + 32 * h);
-      lines.line[2 * l][h] = _mm256_and_si256(both, mask);
-      lines.line[2 * l + 1][h] = _mm256_and_si256(_mm256_srli_epi16(both, 4), mask);
-    }
-  }
+inline Vec floats_of_i8(__m128i bytes) {
+  return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
+          _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(bytes, 8)))};
 }
-inline void add_fifth_bits(const std::byte* masks, Lines& lines) {
-  // Each byte of a line takes its mask's byte, then tests its own bit in it.
-  const __m256i spread = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1,  //
-                                          2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3);
-  const __m256i bit = _mm256_set1_epi64x(static_cast<long long>(0x8040201008040201ull));
-  const __m256i sixteen = _mm256_set1_epi8(16);
-  for (int j = 0; j < 8; ++j) {
-    for (int h = 0; h < 2; ++h) {
-      std::int32_t word = 0;
-      memcpy(&word, masks + 8 * j + 4 * h, 4);
-      const __m256i bytes = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32(word), spread), bit);
-      const __m256i set = _mm256_and_si256(_mm256_cmpeq_epi8(bytes, bit), sixteen);
-      lines.line[j][h] = _mm256_or_si256(lines.line[j][h], set);
-    }
-  }
+inline Vec load_low_nibbles(const std::byte* p) { return floats_of_i8(_mm_and_si128(load_128(p), _mm_set1_epi8(15))); }
+inline Vec load_high_nibbles(const std::byte* p) {
+  return floats_of_i8(_mm_and_si128(_mm_srli_epi16(load_128(p), 4), _mm_set1_epi8(15)));
 }
-inline void copy_bytes(const std::byte* p, Lines& lines) {
-  for (int j = 0; j < 8; ++j) {
-    for (int h = 0; h < 2; ++h) lines.line[j][h] = load_256(p + 64 * j + 32 * h);
-  }
+/// (exponent - 1) << 23, and below 2, where that is too small, 2^21 << exponent: 2^21 * (exponent + 1), at most 2^22.
+inline __m256 floats_of_e8m0(__m256i exponent) {
+  const __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(exponent, _mm256_set1_epi32(1)), 23);
+  const __m256i grown = _mm256_slli_epi32(_mm256_add_epi32(exponent, _mm256_set1_epi32(1)), 21);
+  return _mm256_castsi256_ps(_mm256_max_epi32(normal, _mm256_min_epi32(grown, _mm256_set1_epi32(1 << 22))));
 }
-
-/// vpmaddubsw adds two products in int16 and saturates. Codes below 16: all 8 lines fit one int16 sum (15 * 127 * 16 =
-/// 30480); below 32: four lines do (31 * 127 * 8 = 31496); wider codes are made signed by subtracting 128 and
-/// multiplied as |code| * (activation with code's sign) (128 * 127 * 2 = 32512), the 128 coming back through the sum of
-/// activations.
-template <int code_bits>
-inline Int dot(const Lines& lines, const std::int8_t* activations, std::int32_t start) {
-  const __m256i ones = _mm256_set1_epi16(1);
-  Int sum = set1_int(start);
-  __m256i* const target[2] = {&sum.low, &sum.high};
-  std::int32_t word[8];
-  memcpy(word, activations, 32);
-  if constexpr (code_bits <= 5) {
-    constexpr int run = code_bits <= 4 ? 8 : 4;
-    for (int h = 0; h < 2; ++h) {
-      for (int first = 0; first < 8; first += run) {
-        __m256i partial = _mm256_maddubs_epi16(lines.line[first][h], _mm256_set1_epi32(word[first]));
-        for (int j = first + 1; j < first + run; ++j) {
-          partial = _mm256_add_epi16(partial, _mm256_maddubs_epi16(lines.line[j][h], _mm256_set1_epi32(word[j])));
-        }
-        *target[h] = _mm256_add_epi32(*target[h], _mm256_madd_epi16(partial, ones));
-      }
-    }
-  } else {
-    __m256i total = _mm256_setzero_si256();
-    const __m256i flip = _mm256_set1_epi8(static_cast<char>(-128));
-    for (int j = 0; j < 8; ++j) {
-      const __m256i activation = _mm256_set1_epi32(word[j]);
-      const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), activation);
-      total = _mm256_add_epi32(total, _mm256_madd_epi16(pairs, ones));
-      for (int h = 0; h < 2; ++h) {
-        const __m256i code = _mm256_xor_si256(lines.line[j][h], flip);
-        const __m256i products = _mm256_maddubs_epi16(_mm256_abs_epi8(code), _mm256_sign_epi8(activation, code));
-        *target[h] = _mm256_add_epi32(*target[h], _mm256_madd_epi16(products, ones));
-      }
-    }
-    const __m256i back = _mm256_slli_epi32(total, 7);
-    sum.low = _mm256_add_epi32(sum.low, back);
-    sum.high = _mm256_add_epi32(sum.high, back);
-  }
-  return sum;
+inline Vec load_e8m0(const std::byte* p) {
+  const __m128i bytes = load_128(p);
+  return {floats_of_e8m0(_mm256_cvtepu8_epi32(bytes)), floats_of_e8m0(_mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8)))};
+}
+inline Int product_of(Int factor, const std::byte* p) {
+  std::int32_t x = 0;
+  memcpy(&x, p, 4);
+  return set1_int(_mm256_cvtsi256_si32(factor.low) * x);  // all lanes of factor are equal
 }
 
 }  // namespace headrace::kernels::HEADRACE_ISA

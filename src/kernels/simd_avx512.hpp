@@ -51,14 +51,13 @@ inline Vec load_bf16_odd(const std::byte* p) {
 inline Int set1_int(std::int32_t x) { return {_mm512_set1_epi32(x)}; }
 inline Int bits(Vec v) { return {_mm512_castps_si512(v)}; }
 inline Vec from_bits(Int a) { return _mm512_castsi512_ps(a.v); }
-/// To nearest, ties to even; magnitudes below 2^22.
-inline Int round_to_int(Vec v) { return {_mm512_cvtps_epi32(v)}; }
 inline Vec to_float(Int a) { return _mm512_cvtepi32_ps(a.v); }
 inline Int add(Int a, Int b) { return {_mm512_add_epi32(a.v, b.v)}; }
 inline Int sub(Int a, Int b) { return {_mm512_sub_epi32(a.v, b.v)}; }
 inline Int shift_right_1(Int a) { return {_mm512_srai_epi32(a.v, 1)}; }
 inline Int shift_left_23(Int a) { return {_mm512_slli_epi32(a.v, 23)}; }
-inline Int times_255(Int a) { return {_mm512_sub_epi32(_mm512_slli_epi32(a.v, 8), a.v)}; }
+inline Int shift_right_8(Int a) { return {_mm512_srai_epi32(a.v, 8)}; }
+inline Int times_256(Int a) { return {_mm512_slli_epi32(a.v, 8)}; }
 inline Int absolute_bits(Vec v) { return {_mm512_and_si512(_mm512_castps_si512(v), _mm512_set1_epi32(0x7fffffff))}; }
 inline Int max_int(Int a, Int b) { return {_mm512_max_epi32(a.v, b.v)}; }
 inline std::int32_t reduce_max(Int a) { return _mm512_reduce_max_epi32(a.v); }
@@ -73,30 +72,25 @@ inline void store_i8(std::byte* p, Int a) {
   memcpy(p, &codes, 16);
 }
 
-// ---- codes of a group of 32 ----------------------------------------------------------------------------------------
-
-struct Lines {
-  __m512i line[8];
-};
-
-inline void unpack_nibbles(const std::byte* p, Lines& lines) {
-  const __m512i mask = _mm512_set1_epi8(0x0f);
-  for (int l = 0; l < 4; ++l) {
-    const __m512i both = _mm512_loadu_si512(p + 64 * l);
-    lines.line[2 * l] = _mm512_and_si512(both, mask);
-    lines.line[2 * l + 1] = _mm512_and_si512(_mm512_srli_epi16(both, 4), mask);
-  }
+/// One permutation of 16 floats, which takes the low 4 bits of its indices, for a mask and a conversion.
+inline Vec floats_of_nibbles(__m512i index) {
+  return _mm512_permutexvar_ps(index, _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
 }
-inline void add_fifth_bits(const std::byte* masks, Lines& lines) {
-  const __m512i sixteen = _mm512_set1_epi8(16);
-  for (int j = 0; j < 8; ++j) {
-    std::uint64_t mask = 0;
-    memcpy(&mask, masks + 8 * j, 8);
-    lines.line[j] = _mm512_mask_add_epi8(lines.line[j], static_cast<__mmask64>(mask), lines.line[j], sixteen);
-  }
+inline Vec load_low_nibbles(const std::byte* p) { return floats_of_nibbles(_mm512_cvtepu8_epi32(_mm_loadu_epi8(p))); }
+inline Vec load_high_nibbles(const std::byte* p) {
+  return floats_of_nibbles(_mm512_srli_epi32(_mm512_cvtepu8_epi32(_mm_loadu_epi8(p)), 4));
 }
-inline void copy_bytes(const std::byte* p, Lines& lines) {
-  for (int j = 0; j < 8; ++j) lines.line[j] = _mm512_loadu_si512(p + 64 * j);
+/// (exponent - 1) << 23, and below 2, where that is too small, 2^21 << exponent: 2^21 * (exponent + 1), at most 2^22.
+inline Vec load_e8m0(const std::byte* p) {
+  const __m512i exponent = _mm512_cvtepu8_epi32(_mm_loadu_epi8(p));
+  const __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(exponent, _mm512_set1_epi32(1)), 23);
+  const __m512i grown = _mm512_slli_epi32(_mm512_add_epi32(exponent, _mm512_set1_epi32(1)), 21);
+  return _mm512_castsi512_ps(_mm512_max_epi32(normal, _mm512_min_epi32(grown, _mm512_set1_epi32(1 << 22))));
+}
+inline Int product_of(Int factor, const std::byte* p) {
+  std::int32_t x = 0;
+  memcpy(&x, p, 4);
+  return {_mm512_mullo_epi32(factor.v, _mm512_set1_epi32(x))};
 }
 
 }  // namespace headrace::kernels::HEADRACE_ISA

@@ -109,18 +109,14 @@ inline Vec load_bf16_odd(const std::byte* p) {
 inline Int set1_int(std::int32_t x) { HEADRACE_INT_LANES(x); }
 inline Int bits(Vec v) { HEADRACE_INT_LANES(__builtin_bit_cast(std::int32_t, v.lane[l])); }
 inline Vec from_bits(Int v) { HEADRACE_LANES(__builtin_bit_cast(float, v.lane[l])); }
-/// To nearest, ties to even; magnitudes below 2^22: adding 1.5 * 2^23 rounds to an integer, and its bits count it.
-inline Int round_to_int(Vec v) {
-  constexpr float magic = 12582912.0f;
-  HEADRACE_INT_LANES(__builtin_bit_cast(std::int32_t, v.lane[l] + magic) - __builtin_bit_cast(std::int32_t, magic));
-}
 inline Vec to_float(Int v) { HEADRACE_LANES(static_cast<float>(v.lane[l])); }
 inline std::uint32_t wrap(std::int32_t x) { return static_cast<std::uint32_t>(x); }
 inline Int add(Int a, Int b) { HEADRACE_INT_LANES(static_cast<std::int32_t>(wrap(a.lane[l]) + wrap(b.lane[l]))); }
 inline Int sub(Int a, Int b) { HEADRACE_INT_LANES(static_cast<std::int32_t>(wrap(a.lane[l]) - wrap(b.lane[l]))); }
 inline Int shift_right_1(Int a) { HEADRACE_INT_LANES(a.lane[l] >> 1); }
 inline Int shift_left_23(Int a) { HEADRACE_INT_LANES(static_cast<std::int32_t>(wrap(a.lane[l]) << 23)); }
-inline Int times_255(Int a) { HEADRACE_INT_LANES(a.lane[l] * 255); }
+inline Int shift_right_8(Int a) { HEADRACE_INT_LANES(a.lane[l] >> 8); }
+inline Int times_256(Int a) { HEADRACE_INT_LANES(a.lane[l] * 256); }
 inline Int absolute_bits(Vec v) { HEADRACE_INT_LANES(__builtin_bit_cast(std::int32_t, v.lane[l]) & 0x7fffffff); }
 inline Int max_int(Int a, Int b) { HEADRACE_INT_LANES(a.lane[l] > b.lane[l] ? a.lane[l] : b.lane[l]); }
 inline std::int32_t reduce_max(Int v) {
@@ -143,44 +139,25 @@ inline void store_i8(std::byte* p, Int v) {
   for (int l = 0; l < 16; ++l) p[l] = static_cast<std::byte>(v.lane[l] & 0xff);
 }
 
+/// The low or high nibbles of 16 bytes; 16 exponents of 2^(exponent - 128), subnormal below 2.
+inline Vec load_low_nibbles(const std::byte* p) { HEADRACE_LANES(static_cast<float>(static_cast<int>(p[l]) & 15)); }
+inline Vec load_high_nibbles(const std::byte* p) { HEADRACE_LANES(static_cast<float>(static_cast<int>(p[l]) >> 4)); }
+inline Vec load_e8m0(const std::byte* p) {
+  Vec y;
+  for (int l = 0; l < 16; ++l) {
+    const auto exponent = static_cast<std::uint32_t>(p[l]);
+    y.lane[l] = __builtin_bit_cast(float, exponent < 2 ? 0x00200000u << exponent : (exponent - 1) << 23);
+  }
+  return y;
+}
+/// factor times the i32 at p, in every lane.
+inline Int product_of(Int factor, const std::byte* p) {
+  std::int32_t x = 0;
+  memcpy(&x, p, 4);
+  HEADRACE_INT_LANES(factor.lane[l] * x);
+}
+
 #undef HEADRACE_LANES
 #undef HEADRACE_INT_LANES
-
-// ---- codes of a group of 32: 8 lines of 16 outputs x 4 k -----------------------------------------------------------
-
-struct Lines {
-  std::uint8_t code[8][64];
-};
-
-inline void unpack_nibbles(const std::byte* p, Lines& lines) {
-  for (int l = 0; l < 4; ++l) {
-    for (int i = 0; i < 64; ++i) {
-      const auto both = static_cast<std::uint8_t>(p[64 * l + i]);
-      lines.code[2 * l][i] = both & 0xf;
-      lines.code[2 * l + 1][i] = both >> 4;
-    }
-  }
-}
-inline void add_fifth_bits(const std::byte* masks, Lines& lines) {
-  for (int j = 0; j < 8; ++j) {
-    for (int i = 0; i < 64; ++i) {
-      const auto bit = (static_cast<unsigned>(masks[8 * j + i / 8]) >> (i % 8)) & 1u;
-      lines.code[j][i] = static_cast<std::uint8_t>(lines.code[j][i] | bit << 4);
-    }
-  }
-}
-inline void copy_bytes(const std::byte* p, Lines& lines) { memcpy(lines.code, p, 512); }
-
-/// start + sum over k of code * activation, exactly, for 16 outputs. code_bits says how large the codes may be.
-template <int code_bits>
-inline Int dot(const Lines& lines, const std::int8_t* activations, std::int32_t start) {
-  Int sum = set1_int(start);
-  for (int j = 0; j < 8; ++j) {
-    for (int o = 0; o < 16; ++o) {
-      for (int i = 0; i < 4; ++i) sum.lane[o] += lines.code[j][4 * o + i] * activations[4 * j + i];
-    }
-  }
-  return sum;
-}
 
 }  // namespace headrace::kernels::HEADRACE_ISA

@@ -5,19 +5,15 @@ namespace headrace::kernels::HEADRACE_ISA {
 namespace {
 
 LinearFunction find_linear(const Layout& layout, LinearNumerics numerics) noexcept {
-  switch (numerics) {
-    case LinearNumerics::two_chains:
-      return layout.grouped() ? nullptr : find_linear_floating(layout);
-    case LinearNumerics::a16_group32:
-      return layout.grouped() ? find_linear_grouped(layout) : nullptr;
-  }
-  return nullptr;
+  if (numerics != linear_numerics(layout, TokenClass::generated, Isa::HEADRACE_ISA)) return nullptr;
+  return layout.grouped() ? find_linear_grouped(layout) : find_linear_floating(layout);
 }
 
 }  // namespace
 
 const KernelTable table = {.isa = Isa::HEADRACE_ISA,
                            .find_linear = find_linear,
+                           .pack_panels = pack_panels,
                            .encode_a16 = encode_a16,
                            .encode_a16_blocks = encode_a16_blocks,
                            .gather_rows = gather_rows,
@@ -30,8 +26,10 @@ const KernelTable table = {.isa = Isa::HEADRACE_ISA,
                            .add = add_rows,
                            .multiply = multiply_rows,
                            .scale = scale_rows,
+                           .add_scaled = add_scaled_rows,
                            .exp = exp_rows,
                            .silu = silu_rows,
-                           .silu_multiply = silu_multiply_rows};
+                           .silu_multiply = silu_multiply_rows,
+                           .clamped_swiglu = clamped_swiglu_rows};
 
 }  // namespace headrace::kernels::HEADRACE_ISA

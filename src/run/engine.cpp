@@ -46,7 +46,7 @@ std::unique_ptr<Engine> Engine::create(const ir::Program& program, const stream:
   const compile::Plan& plan = data->plan;
   data->reservation = context.memory().reserve(
       static_cast<std::uint64_t>(plan.weight_bytes + plan.state_bytes + plan.arena_bytes), "the model");
-  data->weights = load_weights(plan, store, context.threads(), options.progress);
+  data->weights = load_weights(plan, store, kernels::kernel_table(options.isa), context.threads(), options.progress);
   data->pages = std::make_unique<PagePool>(plan.limits.pages, plan.page_bytes, plan.page_positions);
   data->executor = std::make_unique<Executor>(plan, *data->catalog, data->weights.weights, context.threads());
   data->page_tables.resize(static_cast<std::size_t>(options.sequences), nullptr);

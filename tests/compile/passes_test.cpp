@@ -124,6 +124,27 @@ TEST(Passes, EncodeActivationsSharesOneEncodeAmongReaders) {
   EXPECT_EQ(ir::print(encode_activations(ir::parse_program(after), catalog)), after) << "what is encoded stays so";
 }
 
+TEST(Passes, EncodeActivationsOfExpertsToo) {
+  const FakeCatalog catalog({});
+  const std::string head =
+      "  function @main(%x: f32[T, 32], %ids: i32[T, 2], %a: weight q8_0[4, 32, 32], %b: weight f32[4, 32, 1]) {\n";
+  const std::string before = program(head +
+                                     "    %p = expert_linear(%x, %a, %ids) : f32[T, 2, 32]\n"
+                                     "    %q = expert_linear(%p, %a, %ids, %b) : f32[T, 2, 32]\n"
+                                     "    %r = expert_linear(%x, %a, %ids) : f32[T, 2, 32]\n"
+                                     "    return %q, %r\n"
+                                     "  }\n");
+  const std::string after = program(head +
+                                    "    %4 = encode(%x) {to = \"a16\"} : a16[T, 32]\n"
+                                    "    %p = expert_linear(%4, %a, %ids) : f32[T, 2, 32]\n"
+                                    "    %6 = encode(%p) {to = \"a16\"} : a16[T, 2, 32]\n"
+                                    "    %q = expert_linear(%6, %a, %ids, %b) : f32[T, 2, 32]\n"
+                                    "    %r = expert_linear(%4, %a, %ids) : f32[T, 2, 32]\n"
+                                    "    return %q, %r\n"
+                                    "  }\n");
+  EXPECT_EQ(ir::print(encode_activations(ir::parse_program(before), catalog)), after);
+}
+
 /// A layer that attends, called by main, with head width `width`.
 std::string attending(const std::string& width, const std::string& order) {
   const std::string row = "f32[T, 2, " + width + "]";

@@ -79,13 +79,19 @@ const std::vector<Example>& examples() {
       {"%x: {e}[6, 1], %t: f32[T]", "broadcast(%x) {shape = \"T, 6, 40\"}", "{e}[T, 6, 40]", all_types},
       {"%x: {e}[9, 3, 5], %index: i32[T]", "gather(%x, %index)", "{e}[T, 3, 5]", all_types},
       {"%x: weight q8_0[9, 64], %index: i32[T]", "gather(%x, %index)", "f32[T, 64]", only_f32},
+      {"%x: {e}[T, 9], %index: i32[T, 70]", "take_along(%x, %index)", "{e}[T, 70]", all_types},
+      {"%x: f32[T, 5, 37]", "top_k(%x) {k = 37}", "i32[T, 5, 37]", only_f32},
+      {"%x: f32[T, 90]", "top_k(%x) {k = 4}", "i32[T, 4]", only_f32},
       {"%x: {e}[T, 70, 3]", "reduce_sum(%x) {axis = 1}", "{e}[T, 1, 3]", floats},
       {"%x: {e}[T, 70]", "reduce_sum(%x)", "{e}[T, 1]", floats},
       {"%x: {e}[T, 70, 130]", "reduce_max(%x) {axis = -2}", "{e}[T, 1, 130]", floats},
       {"%x: {e}[T, 7, 30], %y: {e}[T, 30, 67]", "matmul(%x, %y)", "{e}[T, 7, 67]", floats},
       {"%x: f32[T, 64], %w: weight q4_0[64, 96]", "matmul(%x, %w)", "f32[T, 96]", only_f32},
+      {"%w: weight q4_1[3, 20, 64]", "transpose(%w) {order = [2, 0, 1]}", "f32[64, 3, 20]", only_f32},
+      {"%w: weight bf16[9, 17, 3], %index: i32[T]", "gather(%w, %index)", "f32[T, 17, 3]", only_f32},
       {"%w: weight q4_1[20, 64]", "transpose(%w) {order = [1, 0]}", "f32[64, 20]", only_f32},
       {"%x: {e}[T, 96]", "encode(%x)", "a16[T, 96]", only_f32},
+      {"%x: {e}[T, 3, 64]", "encode(%x)", "a16[T, 3, 64]", only_f32},
       {"%w: weight bf16[40, 17], %index: i32[T]", "embedding(%w, %index)", "f32[T, 17]", only_f32},
       {"%w: weight q5_1[40, 64], %index: i32[T]", "embedding(%w, %index)", "f32[T, 64]", only_f32},
       // x, the square's sum over D / 16 steps and a tree, the mean, the root, two products
@@ -95,7 +101,12 @@ const std::vector<Example>& examples() {
       {"%x: f32[T, 3, 100]", "softmax(%x)", "f32[T, 3, 100]", only_f32, 16 * epsilon},
       {"%x: f32[T, 100]", "silu(%x)", "f32[T, 100]", only_f32, 12 * epsilon},
       {"%x: f32[T, 100], %y: f32[T, 100]", "silu_multiply(%x, %y)", "f32[T, 100]", only_f32, 14 * epsilon},
+      {"%x: f32[T, 100], %y: f32[T, 100]", "clamped_swiglu(%x, %y) {alpha = 1.702, limit = 0.5}", "f32[T, 100]",
+       only_f32, 16 * epsilon},
+      // Five products below 5 * 5 and their chain.
+      {"%x: f32[T, 5, 70], %w: f32[T, 5]", "weighted_sum(%x, %w)", "f32[T, 70]", only_f32, 0, 6 * 125 * epsilon},
       {"%index: i32[T], %f: f32[12]", "rope_table(%index, %f)", "f32[T, 24]", only_f32},
+      {"%index: i32[T], %f: f32[12]", "rope_table(%index, %f) {magnitude = 1.25}", "f32[T, 24]", only_f32},
       // Both products are below 5 * 5, and each is rounded once.
       {"%x: f32[T, 3, 24], %t: f32[T, 24]", "rope(%x, %t) {pairing = \"halves\"}", "f32[T, 3, 24]", only_f32,
        2 * epsilon, 75 * epsilon},
@@ -127,7 +138,7 @@ TEST_P(CatalogTest, EveryKernelComputesWhatTheInterpreterDoes) {
 }
 
 TEST(Catalog, EveryOpHasATestHere) {
-  std::set<std::string> tested = {"append", "read_state", "attention", "linear", "decode", "sqrt"};
+  std::set<std::string> tested = {"append", "read_state", "attention", "linear", "expert_linear", "decode", "sqrt"};
   // Against what they expand to, bit for bit, in tests/run/fusion_test.cpp.
   tested.insert({"linears", "norm_linears", "rope_append"});
   for (const Example& example : examples()) tested.insert(example.op.substr(0, example.op.find('(')));
@@ -175,7 +186,7 @@ TEST_P(CatalogTest, LinearOnEveryFormat) {
     const bool grouped = format.kind == formats::Format::Kind::grouped;
     EXPECT_EQ(catalog().linear_encoding(format.name), grouped ? "a16" : "");
     for (const std::int64_t outputs : {5, 48}) {
-      const std::int64_t inputs = grouped ? 96 : 33;
+      const std::int64_t inputs = grouped ? std::max<std::int64_t>(96, format.block_elements) : 33;
       const std::string k = std::to_string(inputs);
       const std::string n = std::to_string(outputs);
       const std::string weight = "%w: weight " + std::string(format.name) + "[" + n + ", " + k + "]";
@@ -201,7 +212,8 @@ TEST_P(CatalogTest, LinearOnEveryFormat) {
       std::vector<ir::Type> types = plain.operand_types();
       types[0] = ir::Type::encoded("a16", types[0].shape);
       const compile::Kernel kernel = catalog().find(*plain.node().op, types, plain.node().attributes).value();
-      EXPECT_EQ(kernel.numerics, "a16_group32");
+      const LinearNumerics numerics = linear_numerics(*layout_of(format), TokenClass::generated, GetParam());
+      EXPECT_EQ(kernel.numerics, linear_numerics_name(numerics));
       Bytes rows(static_cast<std::int64_t>(encoded.bytes.size()));
       std::memcpy(rows.data(), encoded.bytes.data(), encoded.bytes.size());
       const Bytes packed = pack(format, *layout_of(format), plain.weight_files.at("w"), outputs, inputs);
@@ -226,9 +238,11 @@ TEST_P(CatalogTest, LinearOnEveryFormat) {
                                   weights.values[static_cast<std::size_t>(o * inputs + i)]);
           }
           // Of minimums and codes apart the terms are larger than of their sum, by the codes' range (15 or 31) at most;
-          // three groups, a few roundings each.
+          // a few roundings a group.
           const auto at = static_cast<std::size_t>(row * outputs + o);
-          EXPECT_NEAR(static_cast<double>(y.as<float>()[at]), expected.values[at], 12 * 32 * epsilon * magnitude + 1e-6)
+          const double roundings = 4.0 * static_cast<double>(inputs / format.group_elements);
+          EXPECT_NEAR(static_cast<double>(y.as<float>()[at]), expected.values[at],
+                      roundings * 32 * epsilon * magnitude + 1e-6)
               << format.name;
         }
       }
@@ -258,8 +272,10 @@ TEST(Catalog, RefusesWhatKernelsCannotHold) {
   EXPECT_EQ(catalog->page_bytes(ir::parse_type("state append f16[3, 64]")), kv_page_bytes(KvEncoding::f16, 3, 64));
   EXPECT_EQ(catalog->page_bytes(ir::parse_type("state append f16.columns16[3, 64]")),
             kv_page_bytes(KvEncoding::f16, 3, 64));
-  for (const char* weight : {"weight q4_1[4, 4, 32]", "weight q4_1[]", "weight q4_1[4, 33]", "weight zz[4, 32]",
-                             "weight *[4, 32]", "weight f32[4294967296, 4294967296]", "weight f32[T, 4]"}) {
+  EXPECT_EQ(catalog->packed_bytes(ir::parse_type("weight f32[3, 20, 5]")), 3 * 2 * 16 * 5 * 4) << "expert by expert";
+  for (const char* weight :
+       {"weight q4_1[4, 4, 4, 32]", "weight q4_1[]", "weight q4_1[4, 33]", "weight zz[4, 32]", "weight *[4, 32]",
+        "weight f32[4294967296, 4294967296]", "weight f32[2097152, 2097152, 2097152]", "weight f32[T, 4]"}) {
     EXPECT_THROW(static_cast<void>(catalog->packed_bytes(ir::parse_type(weight))), InputError) << weight;
   }
   for (const char* state : {"state append i32[4]", "state append f16[4294967296, 4294967296]", "state append f16[T]"}) {

@@ -84,8 +84,14 @@ inline std::vector<std::byte> random_weight(const formats::Format& format, std::
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() & 0xff);
   for (std::int64_t b = 0; b < rows * inputs / format.block_elements; ++b) {
     std::byte* block = bytes.data() + b * format.block_bytes;
-    put_half(block, f32_to_f16(normal(random)));
-    if (format.has_minimum) put_half(block + 2, f32_to_f16(normal(random)));
+    if (format.scales == formats::Format::Scales::e8m0) {
+      block[format.scale_at] = static_cast<std::byte>(120 + random() % 8);
+      continue;
+    }
+    // Factors, which are random, go up to 2^factor_bits.
+    const float unit = format.factor_bits == 0 ? 1 : std::ldexp(1.0F, 1 - format.factor_bits);
+    put_half(block + format.scale_at, f32_to_f16(unit * normal(random)));
+    if (format.has_minimum) put_half(block + format.minimum_at, f32_to_f16(unit * normal(random)));
   }
   return bytes;
 }
@@ -114,11 +120,12 @@ inline std::vector<double> exact_row(const formats::Format& format, const std::b
   return values;
 }
 
-/// A Weight packed whole.
+/// A Weight packed whole, by portable code.
 inline Bytes pack(const formats::Format& format, const Layout& layout, const std::vector<std::byte>& rows,
                   std::int64_t outputs, std::int64_t inputs) {
   Bytes packed(packed_bytes(layout, outputs, inputs));
-  pack_panels(format, layout, rows.data(), outputs, inputs, 0, panel_count(outputs), packed.data());
+  kernel_table(Isa::portable)
+      .pack_panels(format, layout, rows.data(), outputs, inputs, 0, panel_count(outputs), packed.data());
   return packed;
 }
 

@@ -80,8 +80,10 @@ void for_each_problem(Function function) {
     struct Shape {
       std::int64_t outputs, inputs;
     };
-    const std::vector<Shape> shapes = layout->grouped() ? std::vector<Shape>{{1, 32}, {17, 64}, {40, 96}, {48, 576}}
-                                                        : std::vector<Shape>{{1, 1}, {17, 7}, {40, 96}, {48, 291}};
+    const std::int64_t block = format.block_elements;
+    const std::vector<Shape> shapes = block == 1    ? std::vector<Shape>{{1, 1}, {17, 7}, {40, 96}, {48, 291}}
+                                      : block == 32 ? std::vector<Shape>{{1, 32}, {17, 64}, {40, 96}, {48, 576}}
+                                                    : std::vector<Shape>{{1, block}, {17, 2 * block}, {48, 3 * block}};
     for (const Shape& shape : shapes) {
       for (const std::int64_t rows : {1, 2, 7, 16, 33}) {
         SCOPED_TRACE(testing::Message() << format.name << " N=" << shape.outputs << " K=" << shape.inputs
@@ -114,35 +116,52 @@ TEST_P(LinearTest, RowsDependOnNothingElse) {
   });
 }
 
+TEST_P(LinearTest, EveryFormatHasItsKernel) {
+  for (const Format& format : formats::format_table()) {
+    const auto layout = layout_of(format);
+    ASSERT_TRUE(layout) << format.name;
+    EXPECT_NE(table().find_linear(*layout, linear_numerics(*layout, TokenClass::generated, GetParam())), nullptr)
+        << format.name;
+  }
+}
+
 /// The largest codes under the largest activations of one sign: what saturates in 16 bits.
 TEST_P(LinearTest, ExtremeCodesDoNotSaturate) {
   std::mt19937 random(4);
   for (const Format& format : formats::format_table()) {
     if (!layout_of(format) || format.kind != Format::Kind::grouped) continue;
+    const std::int64_t inputs = std::max<std::int64_t>(format.block_elements, 64);
     for (const unsigned fill : {0x00U, 0xffU, 0x7fU, 0x80U, 0x88U}) {
-      Problem problem = make_problem(format, 16, 64, 3, random);
-      const std::size_t header = format.has_minimum ? 4 : 2;
+      Problem problem = make_problem(format, 16, inputs, 3, random);
       for (std::size_t i = 0; i < problem.weight.size(); ++i) {
-        if (i % static_cast<std::size_t>(format.block_bytes) >= header)
-          problem.weight[i] = std::byte{static_cast<unsigned char>(fill)};
+        const auto at = static_cast<std::int64_t>(i) % format.block_bytes;
+        const bool scale = at == format.scale_at || at == format.scale_at + 1;
+        const bool minimum = format.has_minimum && (at == format.minimum_at || at == format.minimum_at + 1);
+        if (!scale && !minimum) problem.weight[i] = std::byte{static_cast<unsigned char>(fill)};
       }
-      for (std::size_t i = 0; i < problem.activations.size(); ++i) {
-        problem.activations[i] = i < 64 ? 1.0F : i < 128 ? -1.0F : (i % 2 == 0 ? 1.0F : -1.0F);
+      for (std::int64_t t = 0; t < 3; ++t) {
+        for (std::int64_t k = 0; k < inputs; ++k) {
+          problem.activations[static_cast<std::size_t>(t * inputs + k)] = t == 0   ? 1.0F
+                                                                          : t == 1 ? -1.0F
+                                                                                   : (k % 2 == 0 ? 1.0F : -1.0F);
+        }
       }
       const auto out = run(table(), problem, 0, 3, 1000);
       EXPECT_TRUE(same_bits(out, run(portable_table(), problem, 0, 3, 1000))) << format.name << " " << fill;
-      for (std::size_t o = 0; o < 16;
-           ++o) {  // activations are all 32512 * (1 / 32512), both digits at their ends: exact up to roundings
-        const auto values =
-            exact_row(format, problem.weight.data() + static_cast<std::int64_t>(o) * format.row_bytes(64), 64);
-        double sum = 0;
-        double magnitude = 0;
-        for (const double value : values) {
-          sum += value;
-          magnitude += std::abs(value);
+      // Activations are all 32512 * (1 / 32512), both digits at their ends: exact up to roundings.
+      for (std::int64_t o = 0; o < 16; ++o) {
+        const auto values = exact_row(format, problem.weight.data() + o * format.row_bytes(inputs), inputs);
+        for (std::size_t t = 0; t < 3; ++t) {
+          double sum = 0;
+          double magnitude = 64;
+          for (std::size_t k = 0; k < values.size(); ++k) {
+            sum += values[k] * static_cast<double>(problem.activations[t * values.size() + k]);
+            magnitude += 2 * std::abs(values[k]);
+          }
+          EXPECT_NEAR(static_cast<double>(out[t * 16 + static_cast<std::size_t>(o)]), sum,
+                      static_cast<double>(inputs) / 4 * epsilon * magnitude)
+              << format.name << " " << fill;
         }
-        for (const double s : values) magnitude += std::abs(s);
-        EXPECT_NEAR(static_cast<double>(out[o]), sum, 16 * epsilon * (magnitude + 64)) << format.name << " " << fill;
       }
     }
   }
@@ -156,7 +175,7 @@ TEST_P(LinearTest, UnusualNumbersEqualPortable) {
   for (const Format& format : formats::format_table()) {
     if (!layout_of(format)) continue;
     for (int variant = 0; variant < 12; ++variant) {
-      Problem problem = make_problem(format, 32, 96, 9, random);
+      Problem problem = make_problem(format, 32, format.block_elements == 256 ? 256 : 96, 9, random);
       for (std::int64_t row = 0; row < problem.rows; ++row) {
         const float special = specials[static_cast<std::size_t>((row + variant) % 16)];
         for (std::int64_t k = 0; k < problem.inputs; ++k) {
@@ -261,6 +280,10 @@ TEST(Linear, FindsOnlyWhatItComputes) {
   EXPECT_EQ(table.find_linear(floating, LinearNumerics::a16_group32), nullptr);
   EXPECT_EQ(table.find_linear(grouped, LinearNumerics::two_chains), nullptr);
   EXPECT_NE(table.find_linear(grouped, LinearNumerics::a16_group32), nullptr);
+  EXPECT_EQ(table.find_linear(grouped, LinearNumerics::a16_factors16), nullptr);
+  const Layout groups_of_16 = *layout_of(*formats::find_format("q6_k"));
+  EXPECT_EQ(table.find_linear(groups_of_16, LinearNumerics::a16_group32), nullptr);
+  EXPECT_NE(table.find_linear(groups_of_16, LinearNumerics::a16_factors16), nullptr);
 }
 
 HEADRACE_TEST_EVERY_ISA(LinearTest);

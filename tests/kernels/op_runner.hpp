@@ -80,7 +80,7 @@ inline OpCase make_case(const std::string& parameters, const std::string& op, co
     if (value.type.is_weight()) {
       const formats::Format& format = *formats::find_format(value.type.encoding);
       const auto shape = concrete(value.type, sizes);
-      const std::int64_t rows = shape.size() == 2 ? shape[0] : 1;
+      const std::int64_t rows = ir::element_count(shape) / shape.back();
       made.weight_files[value.name] = kernels::random_weight(format, rows, shape.back(), random);
     } else if (!value.type.is_state()) {
       made.inputs[value.name] = random_tensor(value.type, sizes, random);
@@ -134,6 +134,19 @@ void for_other_columns(const compile::View& view, Range own, Visit&& visit) {
   }
 }
 
+/// Packs a Weight [N, K], or [X, N, K] expert after expert.
+inline void pack_matrices(const formats::Format& format, const compile::View& view, const std::byte* file,
+                          std::byte* packed) {
+  const kernels::Layout layout = kernels::layout_of(format).value();
+  const std::int64_t outputs = view.dims[view.rank - 2u];
+  const std::int64_t inputs = view.dims[view.rank - 1u];
+  for (std::int64_t matrix = 0; matrix < view.elements() / (outputs * inputs); ++matrix) {
+    kernels::kernel_table(kernels::Isa::portable)
+        .pack_panels(format, layout, file + matrix * outputs * format.row_bytes(inputs), outputs, inputs, 0,
+                     kernels::panel_count(outputs), packed + matrix * kernels::packed_bytes(layout, outputs, inputs));
+  }
+}
+
 /// Runs the kernel of the case on `workers` workers, one after the other in each phase. `sequence_room`: positions that
 /// sequences have pages for.
 inline Outcome run_kernel(const OpCase& test, const compile::KernelCatalog& catalog, int workers,
@@ -178,8 +191,7 @@ inline Outcome run_kernel(const OpCase& test, const compile::KernelCatalog& cata
           store_value(ir::ElementType::f32, decoded.values[e], memory.back().data() + 4 * e);
         }
       } else {
-        kernels::pack_panels(format, *kernels::layout_of(format), file.data(), view.dims[0], view.dims[1], 0,
-                             kernels::panel_count(view.dims[0]), memory.back().data());
+        pack_matrices(format, view, file.data(), memory.back().data());
       }
       view.data = memory.back().data();
     } else {
@@ -263,7 +275,7 @@ inline Outcome run_kernel(const OpCase& test, const compile::KernelCatalog& cata
       outcome.result.values.push_back(load_value(result_type.element, result.data + e * width));
       continue;
     }
-    const std::int64_t width = result.dims[1];
+    const std::int64_t width = result.dims[result.rank - 1u];
     const kernels::A16Row row = kernels::a16_row(width);
     const std::byte* in = result.data + e / width * row.bytes;
     outcome.result.values.push_back(static_cast<double>(kernels::a16_code(in, e % width)) *

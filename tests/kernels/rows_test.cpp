@@ -110,8 +110,8 @@ TEST_P(RowsTest, ElementwiseEqualsPortableAndItself) {
 
 struct Encoded {
   std::vector<int> codes;
-  std::vector<float> scales, scaled_sums;
-  std::vector<std::int32_t> sums;
+  std::vector<float> scales, scaled_sums, half_scaled_sums;
+  std::vector<std::int32_t> sums, half_sums;
 };
 
 Encoded encode(const KernelTable& table, const std::vector<float>& x) {
@@ -125,9 +125,13 @@ Encoded encode(const KernelTable& table, const std::vector<float>& x) {
   e.scales.resize(blocks);
   e.sums.resize(blocks);
   e.scaled_sums.resize(blocks);
+  e.half_sums.resize(2 * blocks);
+  e.half_scaled_sums.resize(2 * blocks);
   std::memcpy(e.scales.data(), bytes.data() + row.scales, 4 * blocks);
   std::memcpy(e.sums.data(), bytes.data() + row.sums, 4 * blocks);
   std::memcpy(e.scaled_sums.data(), bytes.data() + row.scaled_sums, 4 * blocks);
+  std::memcpy(e.half_sums.data(), bytes.data() + row.half_sums, 8 * blocks);
+  std::memcpy(e.half_scaled_sums.data(), bytes.data() + row.half_scaled_sums, 8 * blocks);
   return e;
 }
 
@@ -143,8 +147,10 @@ TEST_P(RowsTest, EncodeEqualsPortable) {
     const Encoded b = encode(portable_table(), x);
     EXPECT_EQ(a.codes, b.codes);
     EXPECT_EQ(a.sums, b.sums);
+    EXPECT_EQ(a.half_sums, b.half_sums);
     EXPECT_TRUE(same_bits(a.scales, b.scales));
     EXPECT_TRUE(same_bits(a.scaled_sums, b.scaled_sums));
+    EXPECT_TRUE(same_bits(a.half_scaled_sums, b.half_scaled_sums));
   }
 }
 
@@ -155,9 +161,11 @@ TEST(Encode, IsWithinHalfACode) {
   for (std::size_t block = 0; block < 50; ++block) {
     float amax = 0;
     int sum = 0;
+    int half_sums[2] = {};
     for (std::size_t k = 32 * block; k < 32 * block + 32; ++k) {
       amax = std::max(amax, std::abs(x[k]));
       sum += e.codes[k];
+      half_sums[k / 16 % 2] += e.codes[k];
       EXPECT_NEAR(static_cast<double>(x[k]), e.codes[k] * static_cast<double>(e.scales[block]),
                   static_cast<double>(e.scales[block]) * 0.51);  // half a code, and two roundings of codes up to 2^15
       EXPECT_LE(std::abs(e.codes[k]), a16_largest_code);
@@ -165,6 +173,10 @@ TEST(Encode, IsWithinHalfACode) {
     EXPECT_EQ(e.scales[block], amax / 32512);
     EXPECT_EQ(e.sums[block], sum);
     EXPECT_EQ(e.scaled_sums[block], static_cast<float>(sum) * e.scales[block]);
+    for (std::size_t half = 0; half < 2; ++half) {
+      EXPECT_EQ(e.half_sums[2 * block + half], half_sums[half]);
+      EXPECT_EQ(e.half_scaled_sums[2 * block + half], static_cast<float>(half_sums[half]) * e.scales[block]);
+    }
   }
 }
 

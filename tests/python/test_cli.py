@@ -540,8 +540,11 @@ def test_info():
     assert memory["kv_bytes_per_position"] == 30 * 2 * 3 * 64 * 2
     small = json.loads(succeeds("info", MODEL, "--json", "-c", "64"))["memory"]
     assert small["context"] == 64 and small["kv_bytes"] < memory["kv_bytes"] / 10
+    assert report["shape"]["experts"] == 0
+    # The output is the embedding, so that a token reads all Weights.
+    assert memory["token_bytes"] == sum(use["bytes"] for use in report["formats"])
     text = succeeds("info", MODEL)
-    assert "q4_1" in text and "30 layers" in text
+    assert "q4_1" in text and "30 layers" in text and "experts" not in text
 
 
 def test_info_program_and_plan():

@@ -17,6 +17,7 @@ namespace headrace::run {
 namespace {
 
 using headrace::testing::TinyModel;
+using headrace::testing::TinyShape;
 using Row = std::vector<float>;
 
 constexpr std::int64_t max_rows = 64;
@@ -85,10 +86,16 @@ std::vector<Row> slice(const std::vector<Row>& rows, std::size_t begin) {
   return {rows.begin() + static_cast<std::ptrdiff_t>(begin), rows.end()};
 }
 
-class Contract : public ::testing::TestWithParam<std::string> {};
+struct ModelCase {
+  std::string name;
+  std::string format;
+  TinyShape shape;
+};
+
+class Contract : public ::testing::TestWithParam<ModelCase> {};
 
 TEST_P(Contract, HoldsForEveryIsaThreadCountAndChunk) {
-  const TinyModel tiny(GetParam(), {}, 1);
+  const TinyModel tiny(GetParam().format, GetParam().shape, 1);
   const std::vector<TokenId> tokens = random_tokens(150, 2);
   for (const TokenClass token_class : {TokenClass::generated, TokenClass::prompt}) {
     std::vector<Row> expected;
@@ -112,7 +119,7 @@ TEST_P(Contract, HoldsForEveryIsaThreadCountAndChunk) {
 }
 
 TEST_P(Contract, HoldsInABatchOfUnequalSequences) {
-  const TinyModel tiny(GetParam(), {}, 3);
+  const TinyModel tiny(GetParam().format, GetParam().shape, 3);
   Fixture setup = make(tiny, kernels::available_isas().back(), 2);
   Engine& engine = *setup.engine;
   const std::vector<std::size_t> pasts = {3, 65, 0, 130};
@@ -146,7 +153,7 @@ TEST_P(Contract, HoldsInABatchOfUnequalSequences) {
 }
 
 TEST_P(Contract, HoldsAfterAbortTruncationForkAndPrefixSharing) {
-  const TinyModel tiny(GetParam(), {}, 5);
+  const TinyModel tiny(GetParam().format, GetParam().shape, 5);
   Fixture setup = make(tiny, kernels::available_isas().back(), 2);
   Engine& engine = *setup.engine;
   const std::vector<TokenId> tokens = random_tokens(200, 6);
@@ -191,9 +198,32 @@ TEST_P(Contract, HoldsAfterAbortTruncationForkAndPrefixSharing) {
       "of the session whose pages were shared");
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, Contract,
-                         ::testing::Values("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1"),
-                         [](const auto& instance) { return instance.param; });
+/// All Formats, in a llama, in a mixture and in gpt-oss. Of 7 experts each row uses 3: in a step of many rows most
+/// experts have several, in one of few rows one or none.
+std::vector<ModelCase> model_cases() {
+  std::vector<ModelCase> cases;
+  for (const formats::Format& format : formats::format_table()) {
+    const std::string name(format.name);
+    cases.push_back({name, name, headrace::testing::tiny_shape(name)});
+  }
+  for (const std::string name : {"f32", "q8_0", "q4_1", "q4_k"}) {
+    TinyShape shape = headrace::testing::tiny_shape(name);
+    shape.experts = 7;
+    shape.experts_used = 3;
+    cases.push_back({"mixture_" + name, name, shape});
+  }
+  for (const std::string name : {"f32", "mxfp4"}) {
+    TinyShape shape = headrace::testing::tiny_shape(name);
+    shape.experts = 5;
+    shape.experts_used = 2;
+    shape.gpt_oss = true;
+    cases.push_back({"gpt_oss_" + name, name, shape});
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Contract, ::testing::ValuesIn(model_cases()),
+                         [](const auto& instance) { return instance.param.name; });
 
 TEST(Engine, LongPastsCrossSpans) {
   const TinyModel tiny("q4_1", {}, 8);

@@ -135,6 +135,7 @@ int run_bench(const Options& options, Invocation& invocation) {
 
   measure::BenchOptions bench_options;
   bench_options.repeats = options.repeats;
+  bench_options.experts_used = model.shape.experts_used;
   std::string what = "benchmark";
   std::unique_ptr<Progress> progress;
   bench_options.on_progress = [&](std::string_view now, std::int64_t done, std::int64_t total) {

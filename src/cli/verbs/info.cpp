@@ -15,6 +15,7 @@
 #include "ir/text.hpp"
 #include "kernels/catalog.hpp"
 #include "machine/measure.hpp"
+#include "measure/work.hpp"
 
 namespace headrace::cli {
 
@@ -49,6 +50,8 @@ int show(const Options& options, Invocation& invocation) {
     catalog = kernels::make_catalog(engine_flags.isa);
     plan = models::plan_model(file, engine_flags, *catalog, /*memory_bytes=*/0);
     report.memory = memory_of(*plan);
+    const measure::Work token = measure::step_work(model->program, *plan, *catalog, {}, model->shape.experts_used);
+    report.memory->token_bytes = static_cast<std::int64_t>(token.weight_bytes);
   } catch (const InputError& error) {
     // A file that cannot be run still has a header to show, but no Program.
     if (options.program || options.plan) throw;

@@ -12,7 +12,7 @@ constexpr GroupedBlock block{.elements = 32, .bytes = 18, .code_bits = 4, .group
 
 void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
   out.scale = load_u16(in);
-  unpack_nibbles(in + 2, 16, out.codes);
+  unpack_nibbles<16>(in + 2, out.codes);
 }
 
 using Levels = CodebookLevels<iq4_levels, 16>;

@@ -18,7 +18,7 @@ void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
   for (int g = 0; g < 8; ++g) {
     const unsigned low = (std::to_integer<unsigned>(in[4 + g / 2]) >> (g % 2 * 4)) & 0x0fu;
     out.scale_factors[g] = static_cast<std::int8_t>(static_cast<int>(low | ((high >> (2 * g)) & 3u) << 4) - 32);
-    unpack_nibbles(in + 8 + 16 * g, 16, out.codes + 32 * g);
+    unpack_nibbles<16>(in + 8 + 16 * g, out.codes + 32 * g);
   }
 }
 

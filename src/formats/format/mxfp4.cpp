@@ -19,7 +19,7 @@ constexpr GroupedBlock block{.elements = 32,
 
 void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
   out.scale = std::to_integer<std::uint16_t>(in[0]);
-  unpack_nibbles(in + 1, 16, out.codes);
+  unpack_nibbles<16>(in + 1, out.codes);
 }
 
 /// The exponent that OCP gives: of the largest magnitude, less 2, which is that of the largest level, 6. The logarithm

@@ -19,11 +19,9 @@ constexpr GroupedBlock block{.elements = 256,
                              .minimum_at = 82};
 
 void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
-  for (int g = 0; g < 16; ++g) {
-    const auto both = std::to_integer<std::uint8_t>(in[g]);
-    out.scale_factors[g] = static_cast<std::int8_t>(both & 0x0f);
-    out.minimum_factors[g] = static_cast<std::int8_t>(both >> 4);
-  }
+  const Words<16> factors(in);
+  factors.field(0, 0x0f).store(out.scale_factors);
+  factors.field(4, 0x0f).store(out.minimum_factors);
   unpack_crumbs(in + 16, out.codes);
   unpack_crumbs(in + 48, out.codes + 128);
   out.scale = load_u16(in + 80);

@@ -21,11 +21,13 @@ void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
   unpack_crumbs(in + 32, out.codes);
   unpack_crumbs(in + 64, out.codes + 128);
   add_planes_of_bits(in, 2, out.codes);
-  for (int g = 0; g < 16; ++g) {  // four bits in the nibbles of 8 bytes, two more in the quarters of 4
-    const unsigned low = (std::to_integer<unsigned>(in[96 + g % 8]) >> (g / 8 * 4)) & 0x0fu;
-    const unsigned high = (std::to_integer<unsigned>(in[104 + g % 4]) >> (g / 4 * 2)) & 3u;
-    out.scale_factors[g] = static_cast<std::int8_t>(static_cast<int>(low | high << 4) - 32);
-  }
+  // Of the factors, four bits in the nibbles of 8 bytes, two more in the quarters of 4.
+  const std::uint64_t nibbles = load_u64(in + 96);
+  const std::uint64_t quarters = load_u32(in + 104);
+  const std::uint64_t factors[2] = {
+      less_32((nibbles & 0x0f * every_byte) | ((quarters | quarters << 30) & 0x03 * every_byte) << 4),
+      less_32(((nibbles >> 4) & 0x0f * every_byte) | ((quarters >> 4 | quarters << 26) & 0x03 * every_byte) << 4)};
+  std::memcpy(out.scale_factors, factors, sizeof factors);
   out.scale = load_u16(in + 108);
 }
 

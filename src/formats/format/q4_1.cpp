@@ -12,7 +12,7 @@ constexpr GroupedBlock block{.elements = 32, .bytes = 20, .code_bits = 4, .group
 void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
   out.scale = load_u16(in);
   out.minimum = load_u16(in + 2);
-  unpack_nibbles(in + 4, 16, out.codes);
+  unpack_nibbles<16>(in + 4, out.codes);
 }
 
 void encode_block(const float* in, std::byte* out) noexcept {

@@ -16,7 +16,7 @@ void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
   out.scale = load_u16(in);
   out.minimum = negated_f16(load_u16(in + 2));
   unpack_factors_of_6_bits(in + 4, out.scale_factors, out.minimum_factors);
-  for (int i = 0; i < 4; ++i) unpack_nibbles(in + 16 + 32 * i, 32, out.codes + 64 * i);
+  for (int i = 0; i < 4; ++i) unpack_nibbles<32>(in + 16 + 32 * i, out.codes + 64 * i);
 }
 
 void encode_block(const float* in, std::byte* out) noexcept {

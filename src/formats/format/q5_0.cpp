@@ -11,8 +11,8 @@ constexpr GroupedBlock block{.elements = 32, .bytes = 22, .code_bits = 5, .group
 
 void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
   out.scale = load_u16(in);
-  unpack_nibbles(in + 6, 16, out.codes);
-  add_fifth_bits(load_u32(in + 2), out.codes);
+  unpack_nibbles<16>(in + 6, out.codes);
+  add_fifth_bits(in + 2, out.codes);
 }
 
 void encode_block(const float* in, std::byte* out) noexcept {

@@ -12,8 +12,8 @@ constexpr GroupedBlock block{.elements = 32, .bytes = 24, .code_bits = 5, .group
 void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
   out.scale = load_u16(in);
   out.minimum = load_u16(in + 2);
-  unpack_nibbles(in + 8, 16, out.codes);
-  add_fifth_bits(load_u32(in + 4), out.codes);
+  unpack_nibbles<16>(in + 8, out.codes);
+  add_fifth_bits(in + 4, out.codes);
 }
 
 void encode_block(const float* in, std::byte* out) noexcept {

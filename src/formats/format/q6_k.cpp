@@ -19,13 +19,10 @@ constexpr GroupedBlock block{.elements = 256,
 
 void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
   for (int half = 0; half < 2; ++half) {
-    std::uint8_t* codes = out.codes + 128 * half;
-    std::uint8_t high[128];
-    unpack_nibbles(in + 64 * half, 64, codes);
-    unpack_crumbs(in + 128 + 32 * half, high);
-    for (int i = 0; i < 128; ++i) codes[i] = static_cast<std::uint8_t>(codes[i] | high[i] << 4);
+    unpack_nibbles<64>(in + 64 * half, out.codes + 128 * half);
+    add_crumbs(in + 128 + 32 * half, out.codes + 128 * half);
   }
-  for (int g = 0; g < 16; ++g) out.scale_factors[g] = std::to_integer<std::int8_t>(in[192 + g]);
+  std::memcpy(out.scale_factors, in + 192, 16);
   out.scale = load_u16(in + 208);
 }
 

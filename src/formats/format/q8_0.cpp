@@ -11,7 +11,9 @@ constexpr GroupedBlock block{.elements = 32, .bytes = 34, .code_bits = 8, .group
 
 void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
   out.scale = load_u16(in);
-  for (int i = 0; i < 32; ++i) out.codes[i] = std::to_integer<std::uint8_t>(in[2 + i]) ^ 0x80;  // -128..127 to 0..255
+  Words<32> codes(in + 2);
+  for (auto& word : codes.word) word ^= 0x80 * every_byte;  // -128..127 to 0..255
+  codes.store(out.codes);
 }
 
 void encode_block(const float* in, std::byte* out) noexcept {

@@ -115,14 +115,37 @@ std::optional<Kernel> make_multiply(const KernelRequest& request) {
   return make_binary<&KernelTable::multiply>(request);
 }
 
+struct ClampedData {
+  const KernelTable* table = nullptr;
+  float alpha = 0;
+  float limit = 0;
+};
+
+void run_clamped_swiglu(const KernelCall& call) noexcept {
+  const auto& data = data_of<ClampedData>(call);
+  const View& gate = call.operands[0];
+  const Range range = share_elements(call, gate.elements());
+  if (range.size() == 0) return;
+  data.table->clamped_swiglu(gate.as<const float>() + range.begin, call.operands[1].as<const float>() + range.begin,
+                             data.alpha, data.limit, call.results[0].as<float>() + range.begin, range.size());
+}
+
+std::optional<Kernel> make_clamped_swiglu(const KernelRequest& request) {
+  if (!is_plain(request.operands[0], ElementType::f32) || !is_plain(request.operands[1], ElementType::f32)) {
+    return std::nullopt;
+  }
+  Kernel kernel = table_kernel(request, run_clamped_swiglu);
+  kernel.data = share_data(ClampedData{&request.table, static_cast<float>(request.attribute<double>("alpha")),
+                                       static_cast<float>(request.attribute<double>("limit"))});
+  return kernel;
+}
+
 }  // namespace
 
 CatalogFamily catalog_activation() {
-  return {{"silu", make_unary<&KernelTable::silu>},
-          {"silu_multiply", make_binary<&KernelTable::silu_multiply>},
-          {"exp", make_unary<&KernelTable::exp>},
-          {"add", make_binary<&KernelTable::add>},
-          {"multiply", make_multiply}};
+  return {{"silu", make_unary<&KernelTable::silu>}, {"silu_multiply", make_binary<&KernelTable::silu_multiply>},
+          {"clamped_swiglu", make_clamped_swiglu},  {"exp", make_unary<&KernelTable::exp>},
+          {"add", make_binary<&KernelTable::add>},  {"multiply", make_multiply}};
 }
 
 }  // namespace headrace::kernels

@@ -55,13 +55,13 @@ std::optional<Kernel> make_linear(const KernelRequest& request) {
   const LinearNumerics numerics = linear_numerics(*layout, TokenClass::generated, request.table.isa);
   LinearData data;
   data.layout = *layout;
-  data.encoded = numerics == LinearNumerics::a16_group32;
+  data.encoded = numerics != LinearNumerics::two_chains;
   if (data.encoded ? x.encoding != "a16" : !x.is_tensor()) return std::nullopt;
   data.run = request.table.find_linear(*layout, numerics);
   if (data.run == nullptr) return std::nullopt;
   Kernel kernel;
   kernel.name = "linear." + request.operands[1].encoding + "." + std::string(isa_name(request.table.isa));
-  kernel.numerics = data.encoded ? "a16_group32" : "two_chains";
+  kernel.numerics = linear_numerics_name(numerics);
   kernel.run = run_linear;
   kernel.cost = linear_cost;
   kernel.column_units = {0, 0, compile::column_unit};

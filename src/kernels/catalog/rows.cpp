@@ -13,6 +13,7 @@ using ir::ElementType;
 struct RowData {
   const KernelTable* table = nullptr;
   float epsilon = 0;
+  float magnitude = 1;
   RopePairing pairing = RopePairing::halves;
   std::int64_t unit = 0;  ///< columns that stay with one worker
 };
@@ -29,9 +30,9 @@ Kernel row_kernel(const KernelRequest& request, std::string numerics, void (*run
 
 void run_encode(const KernelCall& call) noexcept {
   const View& x = call.operands[0];
-  const std::int64_t width = x.dims[1];
+  const std::int64_t width = row_width(x);
   const std::int64_t stride = a16_row_bytes(width);
-  const Range rows = share(call, x.dims[0]);
+  const Range rows = share(call, row_count(x));
   if (rows.size() == 0) return;
   data_of<RowData>(call).table->encode_a16(x.as<const float>() + rows.begin * width, width,
                                            call.results[0].data + rows.begin * stride, stride, width, rows.size());
@@ -83,7 +84,8 @@ void run_rope_table(const KernelCall& call) noexcept {
   const std::int64_t pairs = call.operands[1].dims[0];
   const Range rows = share(call, call.operands[0].dims[0]);
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-    rope_table(positions[row], frequencies, pairs, 1.0f, call.results[0].as<float>() + row * 2 * pairs);
+    rope_table(positions[row], frequencies, pairs, data_of<RowData>(call).magnitude,
+               call.results[0].as<float>() + row * 2 * pairs);
   }
 }
 
@@ -91,7 +93,8 @@ std::optional<Kernel> make_rope_table(const KernelRequest& request) {
   if (!is_plain(request.operands[0], ElementType::i32) || !is_plain(request.operands[1], ElementType::f32)) {
     return std::nullopt;
   }
-  return row_kernel(request, "rope_table", run_rope_table, {.table = &request.table});
+  const auto magnitude = static_cast<float>(request.attribute<double>("magnitude"));
+  return row_kernel(request, "rope_table", run_rope_table, {.table = &request.table, .magnitude = magnitude});
 }
 
 RopeArgs rope_args(const KernelCall& call, const View& x, const View& table, float* out) noexcept {
