@@ -254,7 +254,7 @@ TEST(ProgramProperty, RandomProgramsAgreeOnEveryTarget) {
     };
     for (const std::string& format : format_names()) {
       EXPECT_GT(used({"linear", "linears", "norm_linears"}, format), 10) << format;
-      EXPECT_GT(kernels_used["expert_linear." + format + suffix], 10) << format;
+      EXPECT_GT(kernels_used["expert_linear." + format + suffix], 5) << format;
     }
     EXPECT_GT(kernels_used["attention" + suffix], 20);
     EXPECT_GT(used({"rms_norm", "norm_linears"}, ""), 30);
