@@ -39,7 +39,7 @@ struct Loaded {
   std::unique_ptr<Engine> engine;
 };
 
-// Heads of 32 columns, which two workers cannot halve; 192 columns of x make 21 rows the most that each worker prepares
+// Heads of 32 columns, which two workers cannot halve; 192 columns of x make 10 rows the most that each worker prepares
 // alone.
 constexpr TinyShape shape = {.layers = 3, .width = 192, .heads = 6, .kv_heads = 3, .feed_forward = 224};
 

@@ -11,9 +11,10 @@ namespace {
 
 using ir::ElementType;
 
-/// Elements of all rows up to which each worker prepares them all. Measured (docs/fusion.md): a barrier costs about
-/// what 500 elements do on a quiet machine and far more on a busy one.
-constexpr std::int64_t alone_elements = 4096;
+/// Elements of all rows up to which each worker prepares them all: norm and encoding take 0.5 ns an element, of which
+/// two workers that divide them save half, for a barrier of 0.2 us on an idle machine and far more on a busy one. One
+/// row is always prepared alone: where it is wide, the linears take a thousand times as long.
+constexpr std::int64_t alone_elements = 2048;
 
 struct Output {
   Layout layout;
@@ -142,6 +143,7 @@ std::optional<Kernel> make(const KernelRequest& request, bool normalized) {
   const auto& units = request.attribute<std::vector<std::int64_t>>("units");
   Kernel kernel;
   kernel.column_units.assign(request.operands.size(), 0);
+  kernel.numerics = std::string(normalized ? "rms_norm" : "") + (data.encoded ? ", a16" : "");
   std::string formats;
   for (std::size_t i = first; i < request.operands.size(); ++i) {
     const ir::Type& w = request.operands[i];
@@ -152,13 +154,13 @@ std::optional<Kernel> make(const KernelRequest& request, bool normalized) {
     if (layout->grouped() != data.encoded) return std::nullopt;
     Output output{*layout, request.table.find_linear(*layout, numerics), compile::column_unit};
     if (output.run == nullptr) return std::nullopt;
+    kernel.numerics += ", " + std::string(linear_numerics_name(numerics));
     if (!units.empty()) output.unit = units[i - first];
     kernel.column_units.push_back(output.unit);
     data.outputs.push_back(output);
     if (formats.empty() || !formats.ends_with(w.encoding)) formats += (formats.empty() ? "" : "+") + w.encoding;
   }
   kernel.name = request.op.name + "." + formats + "." + std::string(isa_name(request.table.isa));
-  kernel.numerics = std::string(normalized ? "rms_norm, " : "") + (data.encoded ? "a16, a16_group32" : "two_chains");
   kernel.run = run_linears;
   kernel.cost = linears_cost;
   if (data.prepares()) {
