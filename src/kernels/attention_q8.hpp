@@ -61,7 +61,7 @@ void dot_tile(const Chunk& chunk, int first, const std::byte* keys, const std::b
     for (int p = 0; p < panels; ++p) {
       const Vec scale = load_f16(group + p * panel_bytes + q8_keys_codes);
       for (int i = 0; i < queries; ++i) {
-        const Int dots = add(times_255({high[i][p]}), {low[i][p]});
+        const Int dots = add(times_256({high[i][p]}), {low[i][p]});
         sum[i][p] = fma(scale, mul(to_float(dots), number(x[i] + encoded.scales + 4 * g)), sum[i][p]);
       }
     }
