@@ -24,7 +24,7 @@ struct FormatUse {
 struct MemoryUse {
   std::int64_t context = 0;
   std::int64_t weight_bytes = 0;  ///< in their Layouts
-  std::string kv_encoding;  ///< f16, bf16 or q8_0
+  std::string kv_encoding;        ///< f16, bf16 or q8_0
   std::int64_t kv_bytes = 0;
   std::int64_t kv_bytes_per_position = 0;
   std::int64_t arena_bytes = 0;
