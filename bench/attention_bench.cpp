@@ -30,16 +30,16 @@ struct Shape {
 struct Problem {
   kernels::Isa isa = kernels::Isa::portable;
   Shape shape;
+  std::string kv = "f16";
   std::int64_t sequences = 1;
   std::int64_t past = 0;
   std::int64_t rows = 1;  ///< of each sequence
   int threads = 1;
 };
 
-ir::Type state_type(const Shape& shape, const std::string& order) {
-  ir::Type type = ir::Type::state(ir::ElementType::f16, {shape.kv_heads, shape.width});
-  type.encoding = order;
-  return type;
+ir::Type state_type(const Problem& problem, const std::string& order) {
+  return ir::parse_type(
+      fmt::format("state append {}{}[{}, {}]", problem.kv, order, problem.shape.kv_heads, problem.shape.width));
 }
 
 /// Everything that the calls of a step need, for all layers.
@@ -50,9 +50,10 @@ class Attention {
     const Shape& s = problem.shape;
     const std::int64_t rows = problem.sequences * problem.rows;
     const ir::Dim t(rows);
-    const std::vector<ir::Type> types = {
-        ir::Type::tensor(ir::ElementType::f32, {t, s.heads, s.width}), state_type(s, "columns16"), state_type(s, ""),
-        ir::Type::tensor(ir::ElementType::i32, {t}), ir::Type::tensor(ir::ElementType::i32, {t})};
+    const std::vector<ir::Type> types = {ir::Type::tensor(ir::ElementType::f32, {t, s.heads, s.width}),
+                                         state_type(problem, ".columns16"), state_type(problem, ""),
+                                         ir::Type::tensor(ir::ElementType::i32, {t}),
+                                         ir::Type::tensor(ir::ElementType::i32, {t})};
     const ir::OpDef& op = *ir::find_op("attention");
     ir::Attributes attributes = {{"scale", 0.125}};
     ir::check_op(op, types, attributes);
@@ -148,7 +149,7 @@ class Attention {
     return static_cast<std::byte*>(static_cast<void*>(values.data()));
   }
 
-  /// Halves in [2^-6, 1): no number that would slow a unit down.
+  /// Halves in [2^-6, 1): no number that would slow a unit down, be it one of f16 or a scale; codes may be any.
   void fill() {
     std::uint64_t state = 88172645463325252u;
     const auto words = memory_.size() / 8;
@@ -235,19 +236,20 @@ void register_all() {
   };
   for (const kernels::Isa isa : kernels::available_isas()) {
     if (isa == kernels::Isa::portable) continue;
-    for (const Shape& shape : shapes) {
-      for (const int threads : {1, 2}) {
-        const std::string name = fmt::format("{}/{}", kernels::isa_name(isa), shape.name);
-        for (const std::int64_t past : {8191, 32767}) {
-          add(fmt::format("decode/{}/P{}/threads{}", name, past + 1, threads), decode,
-              Problem{isa, shape, 1, past, 1, threads});
+    for (const std::string kv : {"f16", "bf16", "q8_0"}) {
+      for (const Shape& shape : shapes) {
+        const std::string name = fmt::format("{}/{}/{}", kernels::isa_name(isa), kv, shape.name);
+        for (const int threads : {1, 2}) {
+          for (const std::int64_t past : {8191, 32767}) {
+            add(fmt::format("decode/{}/P{}/threads{}", name, past + 1, threads), decode,
+                Problem{isa, shape, kv, 1, past, 1, threads});
+          }
+          add(fmt::format("decode/{}/P8192/B16/threads{}", name, threads), decode,
+              Problem{isa, shape, kv, 16, 8191, 1, threads});
         }
-        add(fmt::format("decode/{}/P8192/B16/threads{}", name, threads), decode,
-            Problem{isa, shape, 16, 8191, 1, threads});
-      }
-      for (const std::int64_t past : {2048, 8192}) {
-        add(fmt::format("prefill/{}/{}/P{}/T64", kernels::isa_name(isa), shape.name, past), prefill,
-            Problem{isa, shape, 1, past, 64, 1});
+        for (const std::int64_t past : {2048, 8192}) {
+          add(fmt::format("prefill/{}/P{}/T64", name, past), prefill, Problem{isa, shape, kv, 1, past, 64, 1});
+        }
       }
     }
   }

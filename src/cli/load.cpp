@@ -41,6 +41,7 @@ run::EngineOptions engine_options(const models::ModelFile& file, const EngineFla
   run::EngineOptions options;
   options.context = flags.context;
   options.wanted = wanted;
+  options.kv = flags.kv;
   options.isa = choose_isa(flags.isa, kernels::available_isas(), log);
   return models::complete_options(file, options, log);
 }

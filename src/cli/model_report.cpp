@@ -65,6 +65,7 @@ MemoryUse memory_of(const compile::Plan& plan) {
     if (name == "P") memory.context = value;
   }
   memory.weight_bytes = plan.weight_bytes;
+  memory.kv_encoding = plan.limits.kv_encoding;
   memory.kv_bytes = plan.state_bytes;
   if (plan.page_positions > 0) memory.kv_bytes_per_position = plan.page_bytes / plan.page_positions;
   memory.arena_bytes = plan.arena_bytes;
@@ -88,6 +89,7 @@ std::string to_text(const ModelReport& report) {
   if (report.shape) {
     const models::ModelShape& s = *report.shape;
     line("shape", fmt::format("{} layers of width {}, feed-forward {}", s.layers, s.width, s.feed_forward_width));
+    if (s.experts > 0) line("experts", fmt::format("{}, of which each token uses {}", s.experts, s.experts_used));
     line("attention", fmt::format("{} heads, {} key/value heads, of width {}", s.heads, s.kv_heads, s.head_width));
     line("context", fmt::format("trained for {} positions", s.context_length));
     line("vocabulary", fmt::format("{} tokens", s.vocabulary));
@@ -100,9 +102,10 @@ std::string to_text(const ModelReport& report) {
   if (report.memory) {
     const MemoryUse& m = *report.memory;
     const auto size = [](std::int64_t bytes) { return size_text(static_cast<double>(bytes)); };
-    line("memory", fmt::format("{} at a context of {} (-c): weights {}, KV {} ({} a position), activations {}",
-                               size(m.total_bytes()), m.context, size(m.weight_bytes), size(m.kv_bytes),
+    line("memory", fmt::format("{} at a context of {} (-c): weights {}, KV {} ({}, {} a position), activations {}",
+                               size(m.total_bytes()), m.context, size(m.weight_bytes), size(m.kv_bytes), m.kv_encoding,
                                size(m.kv_bytes_per_position), size(m.arena_bytes)));
+    line("a token", fmt::format("reads {} of weights", size(m.token_bytes)));
   }
   if (!report.reason.empty()) line("cannot be run", report.reason);
   return text;
@@ -138,13 +141,19 @@ nlohmann::ordered_json to_json(const ModelReport& report) {
     json["shape"] = {{"layers", s.layers},         {"width", s.width},
                      {"heads", s.heads},           {"kv_heads", s.kv_heads},
                      {"head_width", s.head_width}, {"feed_forward_width", s.feed_forward_width},
-                     {"vocabulary", s.vocabulary}, {"context_length", s.context_length}};
+                     {"vocabulary", s.vocabulary}, {"context_length", s.context_length},
+                     {"experts", s.experts},       {"experts_used", s.experts_used}};
   }
   if (report.memory) {
     const MemoryUse& m = *report.memory;
-    json["memory"] = {{"context", m.context},         {"weight_bytes", m.weight_bytes},
-                      {"kv_bytes", m.kv_bytes},       {"kv_bytes_per_position", m.kv_bytes_per_position},
-                      {"arena_bytes", m.arena_bytes}, {"total_bytes", m.total_bytes()}};
+    json["memory"] = {{"context", m.context},
+                      {"weight_bytes", m.weight_bytes},
+                      {"kv_encoding", m.kv_encoding},
+                      {"kv_bytes", m.kv_bytes},
+                      {"kv_bytes_per_position", m.kv_bytes_per_position},
+                      {"arena_bytes", m.arena_bytes},
+                      {"total_bytes", m.total_bytes()},
+                      {"token_bytes", m.token_bytes}};
   }
   if (!report.reason.empty()) json["reason"] = report.reason;
   return json;

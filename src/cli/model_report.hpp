@@ -24,9 +24,11 @@ struct FormatUse {
 struct MemoryUse {
   std::int64_t context = 0;
   std::int64_t weight_bytes = 0;  ///< in their Layouts
+  std::string kv_encoding;        ///< f16, bf16 or q8_0
   std::int64_t kv_bytes = 0;
   std::int64_t kv_bytes_per_position = 0;
   std::int64_t arena_bytes = 0;
+  std::int64_t token_bytes = 0;  ///< of Weights, as the file has them, that one token alone reads
   [[nodiscard]] std::int64_t total_bytes() const { return weight_bytes + kv_bytes + arena_bytes; }
 };
 

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "base/quote.hpp"
 #include "models/language_model.hpp"
@@ -108,8 +109,27 @@ void add_isa(CLI::App& app, EngineFlags& flags) {
       ->type_name("NAME");
 }
 
+void add_kv(CLI::App& app, EngineFlags& flags) {
+  const std::map<std::string, kernels::KvEncoding> encodings = {{"f16", kernels::KvEncoding::f16},
+                                                                {"bf16", kernels::KvEncoding::bf16},
+                                                                {"q8_0", kernels::KvEncoding::q8_0}};
+  app.add_option_function<std::string>(
+         "--kv",
+         [&flags, encodings](const std::string& name) {
+           const auto place = encodings.find(name);
+           if (place == encodings.end()) {
+             throw CLI::ValidationError(
+                 "--kv", fmt::format("expected one of f16, bf16, q8_0, got {}", headrace::quoted(name)));
+           }
+           flags.kv = place->second;
+         },
+         "how keys and values are held (f16, bf16, q8_0: half of f16's bytes); default: f16")
+      ->type_name("NAME");
+}
+
 void add_engine_flags(CLI::App& app, EngineFlags& flags) {
   add_context(app, flags);
+  add_kv(app, flags);
   add_threads(app, flags);
   add_isa(app, flags);
   app.add_option("--trace", flags.trace, "write what happened when to this file, for ui.perfetto.dev")

@@ -30,11 +30,13 @@ struct EngineFlags {
   std::int64_t context = 0;  ///< 0: the model's own, at most 4096
   int threads = 0;           ///< 0: as many as this process may use
   std::optional<kernels::Isa> isa;
+  kernels::KvEncoding kv = kernels::KvEncoding::f16;
   std::string trace;  ///< path, or empty
 };
 void add_context(CLI::App& app, EngineFlags& flags);
 void add_threads(CLI::App& app, EngineFlags& flags);
 void add_isa(CLI::App& app, EngineFlags& flags);
+void add_kv(CLI::App& app, EngineFlags& flags);
 /// All of them.
 void add_engine_flags(CLI::App& app, EngineFlags& flags);
 

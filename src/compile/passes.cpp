@@ -129,55 +129,19 @@ ir::Program encode_activations(const ir::Program& program, const KernelCatalog& 
     auto encoded = std::make_shared<std::map<std::pair<ValueId, std::string>, ValueId>>();
     return [&catalog, encoded](ir::Builder& builder, const ir::Node& node,
                                std::span<const ValueId> operands) -> std::optional<std::vector<ValueId>> {
-      if (node.is_call() || node.op->name != "linear" || builder.type(operands[0]).is_encoded()) return std::nullopt;
+      if (node.is_call() || (node.op->name != "linear" && node.op->name != "expert_linear") ||
+          builder.type(operands[0]).is_encoded()) {
+        return std::nullopt;
+      }
       const std::string encoding = catalog.linear_encoding(builder.type(operands[1]).encoding);
       if (encoding.empty()) return std::nullopt;
       const auto [place, inserted] = encoded->try_emplace({operands[0], encoding}, -1);
       if (inserted) place->second = builder.op("encode", {operands[0]}, {{"to", encoding}});
-      return std::vector<ValueId>{builder.op("linear", {place->second, operands[1]})};
+      std::vector<ValueId> inputs(operands.begin(), operands.end());
+      inputs[0] = place->second;
+      return builder.ops(*node.op, inputs, node.attributes);
     };
   });
-}
-
-ir::Program order_states(const ir::Program& program, const KernelCatalog& catalog) {
-  ir::Program result = without_functions(program);
-  std::map<std::string, std::vector<bool>> keys;  // of each function: which parameters attention reads as keys
-  for (const ir::Function& function : program.functions) {
-    std::vector<ValueId> root(function.values.size());  // of a state: the parameter that it grew from
-    for (std::size_t i = 0; i < root.size(); ++i) root[i] = static_cast<ValueId>(i);
-    std::vector<bool> is_key(function.values.size(), false);
-    const auto root_of = [&](ValueId id) { return static_cast<std::size_t>(root[static_cast<std::size_t>(id)]); };
-    for (const ir::Node& node : function.body) {
-      if (node.is_call()) {
-        const ir::Function& callee = *program.find(node.callee);
-        std::size_t state = node.results.size();
-        for (std::size_t i = node.operands.size(); i-- > 0;) {
-          if (!callee.type(callee.parameters[i]).is_state()) continue;
-          root[static_cast<std::size_t>(node.results[--state])] = root[static_cast<std::size_t>(node.operands[i])];
-          if (keys[node.callee][i]) is_key[root_of(node.operands[i])] = true;
-        }
-      } else if (node.op->consumes_state) {
-        root[static_cast<std::size_t>(node.results[0])] = root[static_cast<std::size_t>(node.operands[0])];
-      } else if (node.op->name == "attention") {
-        std::vector<ir::Type> types;
-        for (const ValueId id : node.operands) types.push_back(function.type(id));
-        types[1].encoding = "columns16";
-        if (catalog.find(*node.op, types, node.attributes)) is_key[root_of(node.operands[1])] = true;
-      }
-    }
-    std::vector<bool>& parameters = keys[function.name];
-    std::vector<ir::Type> types;
-    for (const ValueId id : function.parameters) {
-      parameters.push_back(is_key[static_cast<std::size_t>(id)]);
-      types.push_back(function.type(id));
-      if (parameters.back()) types.back().encoding = "columns16";
-    }
-    result.functions.push_back(
-        rewrite(function, function.name, result, types,
-                [](ir::Builder&, const ir::Node&, std::span<const ValueId>) { return std::nullopt; }));
-  }
-  ir::verify(result);
-  return result;
 }
 
 ir::Program decompose(const ir::Program& program, const KernelCatalog& catalog) {
@@ -215,9 +179,10 @@ ir::Program eliminate_dead_nodes(const ir::Program& program) {
   return result;
 }
 
-ir::Program lower(const ir::Program& program, const KernelCatalog& catalog) {
-  const ir::Program encoded = encode_activations(specialize(program), catalog);
-  return eliminate_dead_nodes(decompose(order_states(encoded, catalog), catalog));
+ir::Program lower(const ir::Program& program, const KernelCatalog& catalog, std::string_view kv_encoding) {
+  const ir::Program encoded = encode_states(encode_activations(specialize(program), catalog), catalog, kv_encoding);
+  const ir::Program fused = fuse(order_states(encoded, catalog), catalog);
+  return eliminate_dead_nodes(decompose(fused, catalog));
 }
 
 }  // namespace headrace::compile

@@ -63,6 +63,7 @@ struct Limits {
   ir::Bindings sizes;              ///< the largest value of each symbol: T, S, B, P
   std::uint64_t memory_bytes = 0;  ///< for Weights, State and arena; 0: no limit
   std::int64_t pages = 0;          ///< KV pages that the Engine will hold
+  std::string kv_encoding = {};    ///< of the State that attention reads: f16, bf16, q8_0; empty: as declared
 };
 
 /// What was measured before. Empty until something is measured that a Plan depends on (expert use counts, in its time);
@@ -80,7 +81,7 @@ struct Plan {
   std::string isa;
 
   std::int64_t weight_bytes = 0;
-  std::int64_t arena_bytes = 0;  ///< at the largest sizes
+  std::int64_t arena_bytes = 0;  ///< at the largest sizes, with what workers share beside it
   std::int64_t state_bytes = 0;  ///< pages * page_bytes
 };
 
@@ -100,6 +101,7 @@ struct BoundStep {
   const PlanStep* step = nullptr;
   std::vector<BoundOperand> operands;
   std::vector<BoundOperand> results;
+  bool barrier_before = true;  ///< whether all workers must have finished the steps before
 };
 
 /// A call of a bound step with sizes and no addresses, for the questions that the planner asks of a kernel.

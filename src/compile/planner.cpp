@@ -123,8 +123,11 @@ void check_memory(const Plan& plan) {
   if (static_cast<std::uint64_t>(needed) <= plan.limits.memory_bytes) return;
   const auto available = static_cast<std::int64_t>(plan.limits.memory_bytes);
   const std::int64_t rest = available - plan.weight_bytes - plan.arena_bytes;
-  const std::int64_t positions =
-      plan.page_bytes == 0 ? 0 : std::max<std::int64_t>(rest / plan.page_bytes, 0) * plan.page_positions;
+  // Of each of the sequences, whose ends take a page more each.
+  const auto found = plan.limits.sizes.find("B");
+  const std::int64_t sequences = found == plan.limits.sizes.end() ? 1 : found->second;
+  const std::int64_t pages = plan.page_bytes == 0 ? 0 : std::max<std::int64_t>(rest / plan.page_bytes - sequences, 0);
+  const std::int64_t positions = pages * plan.page_positions / sequences;
   fail<ResourceError>("memory: {} are available, {} are needed: weights {}, KV {} for {} positions, buffers {}; {}",
                       mebibytes(available), mebibytes(needed), mebibytes(plan.weight_bytes),
                       mebibytes(plan.state_bytes), plan.limits.pages * plan.page_positions, mebibytes(plan.arena_bytes),
@@ -148,7 +151,7 @@ std::string_view residence_name(Residence residence) {
 
 Plan plan(const ir::Program& program, const KernelCatalog& catalog, const Limits& limits, const Profile&) {
   Plan plan;
-  plan.program = lower(program, catalog);
+  plan.program = lower(program, catalog, limits.kv_encoding);
   plan.limits = limits;
   plan.isa = catalog.isa();
   plan.page_positions = catalog.page_positions();
@@ -168,7 +171,8 @@ Plan plan(const ir::Program& program, const KernelCatalog& catalog, const Limits
   for (const ir::Function& function : plan.program.functions) {
     plan.templates.push_back(TemplateBuilder(plan.program, function, catalog).run());
   }
-  plan.arena_bytes = compile::bind(plan, catalog, limits.sizes).arena_bytes;
+  const BoundPlan bound = compile::bind(plan, catalog, limits.sizes);
+  plan.arena_bytes = bound.arena_bytes + align_up(static_cast<std::int64_t>(bound.shared_bytes), alignment);
   check_memory(plan);
   return plan;
 }

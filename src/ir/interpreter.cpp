@@ -154,6 +154,9 @@ std::vector<RuntimeValue> Interpreter::run(const std::map<std::string, RuntimeVa
                        is_state ? "a State" : "a tensor");
     }
     const ElementType element = is_state ? std::get<1>(place->second)->element : std::get<0>(place->second)->element;
+    if (is_state && std::get<1>(place->second)->encoding != parameter.type.encoding) {
+      fail<InputError>("input %{}: expected {}, got a State of another encoding", parameter.name, parameter.type.str());
+    }
     if (element != parameter.type.element) {
       fail<InputError>("input %{}: expected {}, got {}", parameter.name, parameter.type.str(), element_name(element));
     }

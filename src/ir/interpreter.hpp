@@ -27,6 +27,7 @@ struct StateValue {
   ElementType element = ElementType::f32;
   std::vector<std::int64_t> shape;
   std::vector<std::vector<double>> sequences;
+  std::string encoding = {};  ///< as the type's; values are what the codes stand for
 
   [[nodiscard]] std::int64_t row_elements() const;
   [[nodiscard]] std::int64_t positions(std::size_t sequence) const;

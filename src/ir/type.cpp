@@ -56,25 +56,25 @@ bool is_integer(ElementType element) { return !is_float(element) && element != E
 
 bool is_encoding(std::string_view name) { return name == "a16"; }
 
-Type Type::tensor(ElementType element, Shape shape) { return {Kind::tensor, element, std::move(shape), ""}; }
+Type Type::tensor(ElementType element, Shape shape) { return {Kind::tensor, element, std::move(shape), "", ""}; }
 
 Type Type::encoded(std::string encoding, Shape shape) {
-  return {Kind::tensor, ElementType::f32, std::move(shape), std::move(encoding)};
+  return {Kind::tensor, ElementType::f32, std::move(shape), std::move(encoding), ""};
 }
 
 Type Type::weight(std::string format, Shape shape) {
-  return {Kind::weight, ElementType::f32, std::move(shape), std::move(format)};
+  return {Kind::weight, ElementType::f32, std::move(shape), std::move(format), ""};
 }
 
-Type Type::state(ElementType element, Shape shape) { return {Kind::state, element, std::move(shape), ""}; }
+Type Type::state(ElementType element, Shape shape) { return {Kind::state, element, std::move(shape), "", ""}; }
 
 std::string Type::str() const {
   switch (kind) {
     case Kind::weight:
       return "weight " + encoding + shape_text(shape);
     case Kind::state:
-      return "state append " + std::string(element_name(element)) + (encoding.empty() ? "" : "." + encoding) +
-             shape_text(shape);
+      return "state append " + (encoding.empty() ? std::string(element_name(element)) : encoding) +
+             (order.empty() ? "" : "." + order) + shape_text(shape);
     case Kind::tensor:
       break;
   }
@@ -95,13 +95,14 @@ Type parse_type(std::string_view text) {
   }
   std::string_view name = text.substr(0, bracket);
   if (type.kind == Type::Kind::state && name.ends_with(".columns16")) {
-    type.encoding = "columns16";
-    name.remove_suffix(type.encoding.size() + 1);
+    type.order = "columns16";
+    name.remove_suffix(type.order.size() + 1);
   }
   if (type.kind == Type::Kind::weight) {
     if (name.empty()) fail<InputError>("type '{}': expected a Format after 'weight'", whole);
     type.encoding = name;
-  } else if (type.kind == Type::Kind::tensor && is_encoding(name)) {
+  } else if ((type.kind == Type::Kind::tensor && is_encoding(name)) ||
+             (type.kind == Type::Kind::state && name == "q8_0")) {
     type.encoding = name;
   } else {
     std::size_t index = 0;

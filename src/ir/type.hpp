@@ -27,9 +27,12 @@ struct Type {
   Shape shape;
   /// Of a tensor: the name of its encoding in the lowered form ("a16"), or empty.
   /// Of a weight: the name of its Format, or "*" for a parameter of a layer that takes any.
+  /// Of a state: in the lowered form how a row is encoded, if not as elements: "q8_0", blocks of 32 of its last
+  /// dimension that are f16 scales times codes in [-127, 127]; its elements read as f32.
+  std::string encoding;
   /// Of a state: in the lowered form the order of its rows in a page, "" for row after row, or "columns16" for 16
   /// positions side by side, as attention reads keys.
-  std::string encoding;
+  std::string order;
 
   static Type tensor(ElementType element, Shape shape);
   static Type encoded(std::string encoding, Shape shape);
@@ -42,7 +45,7 @@ struct Type {
   [[nodiscard]] bool is_weight() const noexcept { return kind == Kind::weight; }
   [[nodiscard]] bool is_state() const noexcept { return kind == Kind::state; }
   /// As in the text form: "f32[T, 576]", "a16[T, 576]", "weight q4_1[576, 576]", "state append f16[3, 64]",
-  /// "state append f16.columns16[3, 64]".
+  /// "state append f16.columns16[3, 64]", "state append q8_0[3, 64]".
   [[nodiscard]] std::string str() const;
 
   friend bool operator==(const Type&, const Type&) = default;
@@ -54,5 +57,7 @@ Type parse_type(std::string_view text);
 /// Names of the encodings that a lowered Program may use. "a16": blocks of 32 codes of two int8 digits along the last
 /// dimension, with an f32 scale and an i32 sum of the codes.
 bool is_encoding(std::string_view name);
+/// Elements of a block of the encodings "a16" and "q8_0".
+inline constexpr std::int64_t encoding_block = 32;
 
 }  // namespace headrace::ir

@@ -95,13 +95,18 @@ class Catalog final : public compile::KernelCatalog {
     const std::vector<std::int64_t> shape = constant_shape(weight);
     const formats::Format* format = formats::find_format(weight.encoding);
     const auto layout = find_layout(weight.encoding);
-    if (!layout || (shape.size() != 1 && shape.size() != 2) || shape.back() % format->block_elements != 0) {
-      fail<InputError>("type {}: expected a Weight [N] or [N, K] in a Format that kernels read, K in whole blocks",
-                       weight.str());
+    if (!layout || shape.empty() || shape.size() > 3 || shape.back() % format->block_elements != 0) {
+      fail<InputError>(
+          "type {}: expected a Weight [N], [N, K] or [X, N, K] in a Format that kernels read, K in whole blocks",
+          weight.str());
     }
-    product(product(shape[0], shape.back() + line_bytes, weight), 8, weight);  // far above every Layout's bytes
+    // Far above every Layout's bytes: an expert's last panel may have one output.
+    std::int64_t bound = product(shape.back() + line_bytes, 8, weight);
+    for (std::size_t i = 0; i + 1 < shape.size(); ++i) bound = product(bound, shape[i], weight);
+    if (shape.size() == 3) product(bound, panel_outputs, weight);
     if (shape.size() == 1) return align_up<std::int64_t>(4 * shape[0], line_bytes);
-    return kernels::packed_bytes(*layout, shape[0], shape[1]);
+    const std::int64_t experts = shape.size() == 3 ? shape[0] : 1;
+    return experts * kernels::packed_bytes(*layout, shape[shape.size() - 2], shape.back());
   }
 
   [[nodiscard]] std::int64_t page_positions() const override { return kernels::page_positions; }
@@ -113,8 +118,15 @@ class Catalog final : public compile::KernelCatalog {
       fail<InputError>("type {}: expected a State of f32, f16 or bf16 and rank {} at most", state.str(),
                        compile::max_rank);
     }
+    const std::vector<std::int64_t> shape = constant_shape(state);
     std::int64_t bytes = ir::element_bytes(state.element) * kernels::page_positions;
-    for (const std::int64_t dim : constant_shape(state)) bytes = product(bytes, dim, state);
+    for (const std::int64_t dim : shape) bytes = product(bytes, dim, state);
+    if (!state.encoding.empty()) {
+      if (shape.size() != 2 || shape[1] % kv_block != 0) {
+        fail<InputError>("type {}: expected a State [K, E], E in whole blocks of {}", state.str(), kv_block);
+      }
+      bytes = kv_page_bytes(KvEncoding::q8_0, shape[0], shape[1]);
+    }
     return product(ceil_div(bytes, line_bytes), line_bytes, state);
   }
 

@@ -12,7 +12,7 @@ namespace headrace::kernels {
 ///
 /// A Weight of rank 2 lies in its Layout (layout.hpp); one of rank 1 is decoded to f32 when it is loaded, whatever its
 /// Format. State is f32, f16 or bf16; a State [..., E] lies in a page as [...][position][E], or with the order
-/// "columns16" as [...][position / 16][E][16].
+/// "columns16" as [...][position / 16][E][16]. State of the encoding "q8_0" is that of attention, [K, E] (KvEncoding).
 std::unique_ptr<compile::KernelCatalog> make_catalog(Isa isa);
 
 }  // namespace headrace::kernels

@@ -47,6 +47,17 @@ inline Line look_up(const Levels& levels, const Line& x) {
   return {{_mm256_shuffle_epi8(levels.level, x.half[0]), _mm256_shuffle_epi8(levels.level, x.half[1])}};
 }
 
+/// Between the halves of lines: loads behind it are not those before it. GCC would else keep the broadcast digits of
+/// the first half for the second, in more registers than there are (a tenth to a quarter at T = 1).
+inline void keep_apart() { asm volatile("" ::: "memory"); }
+
+/// 4 activation digits for every output. (Straight from where they lie: a copy on the stack would be waited for.)
+inline __m256i four_digits(const std::byte* p) {
+  std::int32_t word = 0;
+  memcpy(&word, p, 4);
+  return _mm256_set1_epi32(word);
+}
+
 /// Codes below 64: vpmaddubsw with each digit. It adds two products in int16 and saturates, so `fitting` says how many
 /// lines go into one int16 sum: all 8 of 4 bits (15 * 128 * 16 = 30720), 4 of 5 (31 * 128 * 8 = 31744), 2 of 6 (63 *
 /// 128 * 4 = 32256). Sums of the high digits are multiplied by 256 on their way to int32.
@@ -57,22 +68,21 @@ inline void dots_of_digits(const Line (&line)[8], const std::byte* const (&digit
   const __m256i ones = _mm256_set1_epi16(1);
   const __m256i base = _mm256_set1_epi16(a16_base);
   for (int r = 0; r < rows; ++r) {
-    std::int32_t high[8];
-    std::int32_t low[8];
-    memcpy(high, digits[r], 32);
-    memcpy(low, digits[r] + 32, 32);
+    const std::byte* high = digits[r];
+    const std::byte* low = digits[r] + 32;
     __m256i total[2] = {sums[r].low, sums[r].high};
-#pragma GCC unroll 4
-    for (int from = first; from < first + count; from += run) {
 #pragma GCC unroll 2
-      for (int h = 0; h < 2; ++h) {
-        __m256i high_sum = _mm256_maddubs_epi16(line[from].half[h], _mm256_set1_epi32(high[from]));
-        __m256i low_sum = _mm256_maddubs_epi16(line[from].half[h], _mm256_set1_epi32(low[from]));
+    for (int h = 0; h < 2; ++h) {
+      if constexpr (count == 8) keep_apart();  // with 4 it loses for several rows
+#pragma GCC unroll 4
+      for (int from = first; from < first + count; from += run) {
+        __m256i high_sum = _mm256_maddubs_epi16(line[from].half[h], four_digits(high + 4 * from));
+        __m256i low_sum = _mm256_maddubs_epi16(line[from].half[h], four_digits(low + 4 * from));
 #pragma GCC unroll 8
         for (int j = from + 1; j < from + run; ++j) {
           const __m256i codes = line[j].half[h];
-          high_sum = _mm256_add_epi16(high_sum, _mm256_maddubs_epi16(codes, _mm256_set1_epi32(high[j])));
-          low_sum = _mm256_add_epi16(low_sum, _mm256_maddubs_epi16(codes, _mm256_set1_epi32(low[j])));
+          high_sum = _mm256_add_epi16(high_sum, _mm256_maddubs_epi16(codes, four_digits(high + 4 * j)));
+          low_sum = _mm256_add_epi16(low_sum, _mm256_maddubs_epi16(codes, four_digits(low + 4 * j)));
         }
         total[h] = _mm256_add_epi32(total[h], _mm256_madd_epi16(high_sum, base));
         total[h] = _mm256_add_epi32(total[h], _mm256_madd_epi16(low_sum, ones));

@@ -54,12 +54,14 @@ void run_decoded(const KernelCall& call) noexcept {
   if (call.phase > 0) return data.inner.run(inner.inner);
   for (const PackedOperand& packed : data.packed) {
     const View& weight = call.operands[packed.index];
-    const std::int64_t width = weight.dims[1];
-    const Range rows = share(call, weight.dims[0]);
+    const std::int64_t width = row_width(weight);
+    const std::int64_t outputs = weight.dims[weight.rank - 2u];
+    const std::int64_t matrix_bytes = packed_bytes(packed.layout, outputs, width);
+    const Range rows = share(call, row_count(weight));
     for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-      const auto id = static_cast<std::int32_t>(row);
+      const auto id = static_cast<std::int32_t>(row % outputs);
       float* out = inner.operands[packed.index].as<float>() + row * width;
-      data.table->gather_rows(packed.layout, weight.data, width, &id, 1, out, width);
+      data.table->gather_rows(packed.layout, weight.data + row / outputs * matrix_bytes, width, &id, 1, out, width);
     }
   }
 }
@@ -86,7 +88,7 @@ std::optional<Kernel> with_decoded_weights(
   data.table = &table;
   std::vector<ir::Type> plain(operands.begin(), operands.end());
   for (std::size_t i = 0; i < plain.size(); ++i) {
-    if (!plain[i].is_weight() || plain[i].shape.size() != 2) continue;
+    if (!plain[i].is_weight() || plain[i].shape.size() < 2) continue;
     const formats::Format* format = formats::find_format(plain[i].encoding);
     const auto layout = format == nullptr ? std::nullopt : layout_of(*format);
     if (!layout) return std::nullopt;

@@ -10,7 +10,7 @@
 
 namespace headrace::kernels {
 
-/// The kernel that `find` has for f32 tensors in place of the Weights of rank 2 among `operands`, with a phase before
+/// The kernel that `find` has for f32 tensors in place of the packed Weights among `operands`, with a phase before
 /// it that decodes those to shared scratch; nothing if there are none, or none with a Layout. For definitions that read
 /// a Weight as numbers (linear's transpose): slow, and never on a model's path.
 std::optional<compile::Kernel> with_decoded_weights(

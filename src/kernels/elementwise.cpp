@@ -32,6 +32,10 @@ void scale_rows(const float* a, float s, float* y, Size n) noexcept {
   for_each(a, y, n, [s](Vec u) { return mul(u, set1(s)); });
 }
 
+void add_scaled_rows(const float* a, float s, float* y, Size n) noexcept {
+  for_each(a, y, y, n, [s](Vec u, Vec v) { return fma(u, set1(s), v); });
+}
+
 void exp_rows(const float* a, float* y, Size n) noexcept {
   for_each(a, y, n, [](Vec u) { return exp(u); });
 }
@@ -42,6 +46,17 @@ void silu_rows(const float* a, float* y, Size n) noexcept {
 
 void silu_multiply_rows(const float* gate, const float* up, float* y, Size n) noexcept {
   for_each(gate, up, y, n, [](Vec u, Vec v) { return mul(silu(u), v); });
+}
+
+void clamped_swiglu_rows(const float* gate, const float* up, float alpha, float limit, float* y, Size n) noexcept {
+  for_each(gate, up, y, n, [alpha, limit](Vec u, Vec v) {
+    // min and max give their second argument where one is NaN.
+    const Vec g = min(set1(limit), u);
+    const Vec h = max(set1(-limit), min(set1(limit), v));
+    const Vec one = set1(1.0f);
+    const Vec sigmoid = div(g, add(one, exp(sub(zero(), mul(set1(alpha), g)))));
+    return mul(sigmoid, add(h, one));
+  });
 }
 
 }  // namespace headrace::kernels::HEADRACE_ISA

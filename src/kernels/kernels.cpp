@@ -32,6 +32,18 @@ std::string_view isa_name(Isa isa) noexcept {
   return "unknown";
 }
 
+std::string_view kv_encoding_name(KvEncoding encoding) noexcept {
+  switch (encoding) {
+    case KvEncoding::f16:
+      return "f16";
+    case KvEncoding::bf16:
+      return "bf16";
+    case KvEncoding::q8_0:
+      return "q8_0";
+  }
+  return "unknown";
+}
+
 std::vector<Isa> known_isas() { return {Isa::portable, Isa::avx2, Isa::avx512}; }
 
 std::vector<Isa> available_isas() {

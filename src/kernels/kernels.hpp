@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -88,8 +89,9 @@ struct RopeArgs {
   std::int64_t in_stride = 0;
   float* out = nullptr;
   std::int64_t out_stride = 0;
-  const float* table = nullptr;  ///< [rows][rotated]: rotated / 2 cosines, then as many sines (rope_table)
+  const float* table = nullptr;  ///< [rows][2 * sines]: cosines, then as many sines (rope_table)
   std::int64_t table_stride = 0;
+  std::int64_t sines = 0;  ///< where the sines of a row begin: rotated / 2, more where a part of each head is rotated
 };
 
 /// Fills `table` [2 * pairs]: cos and sin of position * frequencies[i] (times `magnitude`), computed in double: shared
@@ -106,25 +108,29 @@ inline constexpr std::int64_t attention_span = 512;
 /// Rows of one sequence that share loads in one tile, at most.
 inline constexpr std::int64_t attention_tile_rows = 16;
 
-/// E that the kernels compute: a multiple of 8 from 16 to 256.
-[[nodiscard]] constexpr bool attention_supports(std::int64_t head_width) noexcept {
-  return head_width >= 16 && head_width <= 256 && head_width % 8 == 0;
-}
 /// How State holds K and V. In a page, per kv head:
 ///   f16, bf16   K [64 / 16][E][16], V [64][E]
 ///   q8_0        E in blocks of 32, each of a position: an f16 scale and 32 codes in [-127, 127].
 ///               K [64 / 16] panels of the Layout of q8_0, positions being its outputs: [E / 32] of 8 lines of 64 codes
-///               + 128 (byte 4 o + i of line j being position o and element 4 j + i) and 16 scales.
-///               V [E / 32] of codes [64][32] and scales [64].
+///               + 128 (byte 4 o + i of line j being position o and element 4 j + i) and 16 scales; a multiple of 64
+///               bytes each.
+///               V [E / 32] of codes [64][32] and scales [64], and as many bytes as K.
 enum class KvEncoding : std::uint8_t { f16, bf16, q8_0 };
+std::string_view kv_encoding_name(KvEncoding encoding) noexcept;
 /// Elements of a block of q8_0.
 inline constexpr std::int64_t kv_block = 32;
+
+/// E that the kernels compute: a multiple of 8 (q8_0: of 32) from 16 to 256.
+[[nodiscard]] constexpr bool attention_supports(KvEncoding encoding, std::int64_t head_width) noexcept {
+  return head_width >= 16 && head_width <= 256 && head_width % (encoding == KvEncoding::q8_0 ? kv_block : 8) == 0;
+}
 
 /// Bytes of one layer's K (or V) in a page. E is a multiple of 32 for q8_0.
 [[nodiscard]] constexpr std::int64_t kv_page_bytes(KvEncoding encoding, std::int64_t kv_heads,
                                                    std::int64_t head_width) noexcept {
-  const std::int64_t head = encoding == KvEncoding::q8_0 ? head_width / kv_block * 34 : 2 * head_width;
-  return kv_heads * page_positions * head;
+  const std::int64_t panel =
+      encoding == KvEncoding::q8_0 ? (head_width / kv_block * 16 * 34 + 63) / 64 * 64 : 16 * 2 * head_width;
+  return kv_heads * (page_positions / 16) * panel;
 }
 
 /// Consecutive rows of a step that belong to one sequence.
@@ -174,9 +180,8 @@ struct AttentionArgs {
 /// position), at most attention_tile_rows each. Returns the number of tiles written (<= rows).
 std::int64_t attention_tiles(const std::byte* const* const* pages, std::int64_t rows, AttentionTile* tiles) noexcept;
 
-/// Writes rows' K and V, or one of them, as State encodes them (docs/numerics.md). bf16 has none of its own.
+/// Writes rows' K and V, or one of them, as f16 State (to nearest even).
 struct KvAppendArgs {
-  KvEncoding encoding = KvEncoding::f16;
   std::int64_t kv_heads = 0;
   std::int64_t head_width = 0;
   const float* k = nullptr;  ///< [rows][K][E], or nullptr: no K is written
@@ -187,6 +192,8 @@ struct KvAppendArgs {
   const std::int64_t* positions = nullptr;  ///< [rows]
   std::int64_t k_offset = 0;
   std::int64_t v_offset = 0;
+  std::int64_t first_column = 0;                                    ///< of [K][E]: columns are written from here on,
+  std::int64_t columns = std::numeric_limits<std::int64_t>::max();  ///< so many, or as many as there are
 };
 
 // ---- the table -----------------------------------------------------------------------------------------------------
@@ -208,6 +215,9 @@ struct KernelTable {
   /// in [rows][K] f32 -> a16 rows; K a multiple of 32; out_stride in bytes, a multiple of 64.
   void (*encode_a16)(const float* in, std::int64_t in_stride, std::byte* out, std::int64_t out_stride,
                      std::int64_t inputs, std::int64_t rows) noexcept;
+  /// The same of blocks [first, last) of each row alone.
+  void (*encode_a16_blocks)(const float* in, std::int64_t in_stride, std::byte* out, std::int64_t out_stride,
+                            std::int64_t inputs, std::int64_t first, std::int64_t last, std::int64_t rows) noexcept;
 
   /// out [rows][K] = rows `ids` (each in [0, N)) of a packed Weight, bit for bit as the Format decodes them.
   void (*gather_rows)(const Layout& layout, const std::byte* packed, std::int64_t inputs, const std::int32_t* ids,
@@ -220,6 +230,12 @@ struct KernelTable {
   void (*rope)(const RopeArgs& args, std::int64_t first_row, std::int64_t last_row) noexcept;
 
   void (*kv_append)(const KvAppendArgs& args, std::int64_t first_row, std::int64_t last_row) noexcept;
+  /// Writes blocks [first, last) of a row [K][E], of which `in` is the begin, to position `slot` of q8_0 keys or values
+  /// in a page, which begin at `page`. E a multiple of 32.
+  void (*append_keys_q8)(const float* in, std::int64_t head_width, std::int64_t first, std::int64_t last,
+                         std::int64_t slot, std::byte* page) noexcept;
+  void (*append_values_q8)(const float* in, std::int64_t head_width, std::int64_t first, std::int64_t last,
+                           std::int64_t slot, std::byte* page) noexcept;
 
   /// Whole form: items [first, last) of tiles * K. Uses at most 192 KiB of stack.
   void (*attention)(const AttentionArgs& args, std::int64_t first_item, std::int64_t last_item) noexcept;
@@ -233,9 +249,13 @@ struct KernelTable {
   void (*add)(const float* a, const float* b, float* y, std::int64_t n) noexcept;
   void (*multiply)(const float* a, const float* b, float* y, std::int64_t n) noexcept;
   void (*scale)(const float* a, float s, float* y, std::int64_t n) noexcept;
+  void (*add_scaled)(const float* a, float s, float* y, std::int64_t n) noexcept;  ///< y = fma(a, s, y)
   void (*exp)(const float* a, float* y, std::int64_t n) noexcept;
   void (*silu)(const float* a, float* y, std::int64_t n) noexcept;
   void (*silu_multiply)(const float* gate, const float* up, float* y, std::int64_t n) noexcept;  ///< silu(gate) * up
+  /// g / (1 + exp(-(alpha * g))) * (u + 1), g = gate up to limit, u = up within +- limit
+  void (*clamped_swiglu)(const float* gate, const float* up, float alpha, float limit, float* y,
+                         std::int64_t n) noexcept;
 };
 
 /// The table of an ISA. Throws InternalError if the ISA is not among available_isas().

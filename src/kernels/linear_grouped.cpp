@@ -1,5 +1,9 @@
 // linear over grouped Weights, numerics a16_group32, a16_factors32 and a16_factors16. Limit: bytes of the Weight for
 // few rows; for many, int8 dots: with VNNI 16 vpdpbusd slots, 8 a digit, to 5 to 9 others for a row, a panel and 32 k.
+//
+// Tried and lost at T = 1 (docs/layout.md has figures): planes of single bits, masks of fifth bits, scales multiplied
+// out per group, digits of base 255, software prefetch; in AVX2, digits copied to the stack before they are broadcast
+// (a tenth), halves of lines kept apart in the dots of words too (a tenth).
 #include "kernels/grouped.hpp"
 
 namespace headrace::kernels::HEADRACE_ISA {

@@ -27,7 +27,9 @@ struct ModelShape {
   std::int64_t heads = 0;               ///< H
   std::int64_t kv_heads = 0;            ///< K
   std::int64_t head_width = 0;          ///< E
-  std::int64_t feed_forward_width = 0;  ///< F
+  std::int64_t feed_forward_width = 0;  ///< F; of one expert if there are any
+  std::int64_t experts = 0;             ///< X; 0: the model is no mixture
+  std::int64_t experts_used = 0;        ///< A: by each token
   std::int64_t vocabulary = 0;          ///< V
   std::int64_t context_length = 0;      ///< that the model was trained for
 };

@@ -68,13 +68,9 @@ std::optional<std::int64_t> HfCheckpoint::integer(std::string_view key) const {
     if (key == "rope.scaling.original_context_length") return integer("context_length");
     return std::nullopt;
   }
-  const std::int64_t value = field->i64();
-  // Attention here sees all positions: within its window a model of that kind sees them too.
-  const bool is_windowed = architecture() == "llama" || architecture() == "mixtral";
-  if (key == "context_length" && is_windowed) {
-    return std::min(value, integer("attention.sliding_window").value_or(value));
-  }
-  return value;
+  // These families name a window and switch it off.
+  if (key == "attention.sliding_window" && config_.boolean("use_sliding_window") == false) return std::nullopt;
+  return field->i64();
 }
 
 std::optional<double> HfCheckpoint::number(std::string_view key) const {

@@ -47,23 +47,14 @@ const CheckpointTensor& find_weight(const Checkpoint& file, std::string_view nam
 }
 
 ir::ValueId declare_weight(ir::Builder& builder, const Checkpoint& file, const std::string& name,
-                           const std::vector<std::int64_t>& shape) {
-  const CheckpointTensor& tensor = find_weight(file, name);
-  if (tensor.shape != shape) {
-    fail<InputError>("{}: tensor {}: expected shape [{}], found [{}]", file.path(), name, fmt::join(shape, ", "),
-                     fmt::join(tensor.shape, ", "));
+                           const LayerWeights::Tensor& tensor) {
+  const CheckpointTensor& found = find_weight(file, name);
+  if (found.shape != tensor.file_shape) {
+    fail<InputError>("{}: tensor {}: expected shape [{}], found [{}]", file.path(), name,
+                     fmt::join(tensor.file_shape, ", "), fmt::join(found.shape, ", "));
   }
-  const ir::Shape dims(shape.begin(), shape.end());
-  return builder.parameter(name, ir::Type::weight(std::string(tensor.format->name), dims));
-}
-
-ir::ValueId rope_frequencies(ir::Builder& builder, double theta, double scaling, std::int64_t width) {
-  std::vector<double> values;
-  for (std::int64_t i = 0; i < width / 2; ++i) {
-    const double frequency = std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(width)) / scaling;
-    values.push_back(static_cast<double>(static_cast<float>(frequency)));
-  }
-  return builder.op("constant", {}, {{"shape", std::vector<std::int64_t>{width / 2}}, {"values", std::move(values)}});
+  const ir::Shape dims(tensor.shape.begin(), tensor.shape.end());
+  return builder.parameter(name, ir::Type::weight(std::string(found.format->name), dims));
 }
 
 void declare_step_symbols(ir::Program& program, const StepLimits& limits) {

@@ -35,14 +35,25 @@ class ConfigReader {
 /// layer's tensors in order, of which each call binds its own.
 class LayerWeights {
  public:
-  /// `name` is the tensor's within a layer, "attn_q.weight"; `shape` [N, K] or [N].
-  void add(std::string name, std::vector<std::int64_t> shape) {
-    tensors_.emplace_back(std::move(name), std::move(shape));
+  struct Tensor {
+    std::string name;                      ///< within a layer, "attn_q.weight"
+    std::vector<std::int64_t> shape;       ///< in the Program: [N], [N, K] or [X, N, K]
+    std::vector<std::int64_t> file_shape;  ///< the same numbers in the file
+  };
+
+  void add(std::string name, const std::vector<std::int64_t>& shape) {
+    tensors_.push_back({std::move(name), shape, shape});
   }
-  [[nodiscard]] std::span<const std::pair<std::string, std::vector<std::int64_t>>> tensors() const { return tensors_; }
+  /// A tensor [..., N] of the file, as [..., N, 1].
+  void add_column(std::string name, const std::vector<std::int64_t>& file_shape) {
+    std::vector<std::int64_t> shape = file_shape;
+    shape.push_back(1);
+    tensors_.push_back({std::move(name), std::move(shape), file_shape});
+  }
+  [[nodiscard]] std::span<const Tensor> tensors() const { return tensors_; }
 
  private:
-  std::vector<std::pair<std::string, std::vector<std::int64_t>>> tensors_;
+  std::vector<Tensor> tensors_;
 };
 
 /// The tensor of this name. Throws InputError if the file lacks it or it is of no Format that Headrace knows.
@@ -51,10 +62,7 @@ const CheckpointTensor& find_weight(const Checkpoint& file, std::string_view nam
 /// Declares the tensor `name` of the file as a parameter of the entry. Throws InputError if the file lacks it or its
 /// shape is another.
 ir::ValueId declare_weight(ir::Builder& builder, const Checkpoint& file, const std::string& name,
-                           const std::vector<std::int64_t>& shape);
-
-/// Rotary frequencies theta^(-2i/width) / scaling, i in [0, width / 2): a constant f32[width / 2].
-ir::ValueId rope_frequencies(ir::Builder& builder, double theta, double scaling, std::int64_t width);
+                           const LayerWeights::Tensor& tensor);
 
 /// Adds the symbols T, S, B, P of a step.
 void declare_step_symbols(ir::Program& program, const StepLimits& limits);

@@ -27,6 +27,7 @@ struct EngineOptions {
   std::int64_t sequences = 1;     ///< B: the most sequences of one step
   std::int64_t context = 2048;    ///< the most positions of one sequence
   std::int64_t kv_positions = 0;  ///< positions that the KV pages of all sessions hold; 0 = sequences * context
+  kernels::KvEncoding kv = kernels::KvEncoding::f16;
   kernels::Isa isa = kernels::Isa::portable;
   /// Called while Weights are loaded, with bytes read so far and in all; from one thread at a time.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
@@ -80,9 +81,11 @@ class Engine {
  public:
   /// Lowers and plans `program` for this machine, checks that Weights, State and arena fit the memory budget of
   /// `context` (ResourceError before anything is read, naming what each needs), and loads the Weights from `store`,
-  /// which is not used afterwards. Throws InputError if the store's bytes do not fit the Program.
+  /// which is not used afterwards. Throws InputError if the store's bytes do not fit the Program. `catalog`: the
+  /// kernels, those of `options.isa` if nullptr.
   static std::unique_ptr<Engine> create(const ir::Program& program, const stream::WeightStore& store,
-                                        const EngineOptions& options, Context& context);
+                                        const EngineOptions& options, Context& context,
+                                        std::unique_ptr<compile::KernelCatalog> catalog = nullptr);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   ~Engine();

@@ -19,6 +19,7 @@ compile::Limits engine_limits(const EngineOptions& options, const compile::Kerne
   compile::Limits limits;
   limits.sizes = {{"T", options.rows}, {"S", options.wanted}, {"B", options.sequences}, {"P", options.context}};
   limits.memory_bytes = memory_bytes;
+  limits.kv_encoding = kernels::kv_encoding_name(options.kv);
   // A page more for each sequence: their ends need not fill one.
   const std::int64_t positions = options.kv_positions > 0 ? options.kv_positions : *all;
   limits.pages = ceil_div(positions, catalog.page_positions()) + options.sequences;

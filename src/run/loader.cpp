@@ -14,9 +14,10 @@ namespace {
 
 constexpr std::int64_t chunk_bytes = std::int64_t{512} << 10;  ///< what L2 holds between the read and the packing
 
-/// A run of panels of one Weight (of a vector: the whole), small enough to stage.
+/// A run of panels of one matrix of a Weight (of a vector: the whole), small enough to stage.
 struct Chunk {
   std::size_t weight = 0;
+  std::int64_t matrix = 0;
   std::int64_t first_panel = 0;
   std::int64_t last_panel = 0;
   std::uint64_t offset = 0;  ///< of its rows in the store
@@ -26,6 +27,7 @@ struct Chunk {
 struct Source {
   const formats::Format* format = nullptr;
   std::optional<kernels::Layout> layout;  ///< of a matrix
+  std::int64_t matrices = 1;              ///< X, packed one after the other
   std::int64_t outputs = 1;               ///< N
   std::int64_t inputs = 1;                ///< K
 };
@@ -36,8 +38,9 @@ Source source_of(const compile::WeightPlan& weight) {
   require(source.format != nullptr, "a planned Weight has a Format");
   const ir::Shape& shape = weight.type.shape;
   source.inputs = shape.back().constant();
-  if (shape.size() == 2) {
-    source.outputs = shape[0].constant();
+  if (shape.size() >= 2) {
+    source.outputs = shape[shape.size() - 2].constant();
+    if (shape.size() == 3) source.matrices = shape[0].constant();
     source.layout = kernels::layout_of(*source.format);
     require(source.layout.has_value(), "a planned matrix has a Layout");
   }
@@ -51,8 +54,9 @@ void pack(const kernels::KernelTable& kernels, const Source& source, const Chunk
                           static_cast<float*>(static_cast<void*>(packed)));
     return;
   }
+  const std::int64_t panel = chunk.matrix * kernels::panel_count(source.outputs) + chunk.first_panel;
   kernels.pack_panels(*source.format, *source.layout, rows, source.outputs, source.inputs, chunk.first_panel,
-                      chunk.last_panel, packed + chunk.first_panel * source.layout->panel_bytes(source.inputs));
+                      chunk.last_panel, packed + panel * source.layout->panel_bytes(source.inputs));
 }
 
 }  // namespace
@@ -74,7 +78,8 @@ LoadedWeights load_weights(const compile::Plan& plan, const stream::WeightStore&
     sources.push_back(source_of(weight));
     const Source& source = sources.back();
     const std::int64_t row_bytes = source.format->row_bytes(source.inputs);
-    const auto expected = static_cast<std::uint64_t>(row_bytes * source.outputs);
+    const std::int64_t matrix_bytes = row_bytes * source.outputs;
+    const auto expected = static_cast<std::uint64_t>(matrix_bytes * source.matrices);
     if (store.bytes(weight.name) != expected) {
       fail<InputError>("weight {}: expected {} bytes of {}, got {}", weight.name, expected, weight.type.str(),
                        store.bytes(weight.name));
@@ -84,16 +89,19 @@ LoadedWeights load_weights(const compile::Plan& plan, const stream::WeightStore&
     const std::int64_t panels = ceil_div(source.outputs, panel_rows);
     const std::int64_t step =
         std::max<std::int64_t>(chunk_bytes / std::max<std::int64_t>(row_bytes * panel_rows, 1), 1);
-    for (std::int64_t panel = 0; panel < panels; panel += step) {
-      Chunk chunk;
-      chunk.weight = i;
-      chunk.first_panel = panel;
-      chunk.last_panel = std::min(panel + step, panels);
-      chunk.offset = static_cast<std::uint64_t>(panel * panel_rows * row_bytes);
-      chunk.bytes = static_cast<std::uint64_t>(
-          (std::min(chunk.last_panel * panel_rows, source.outputs) - panel * panel_rows) * row_bytes);
-      largest = std::max(largest, chunk.bytes);
-      chunks.push_back(chunk);
+    for (std::int64_t matrix = 0; matrix < source.matrices; ++matrix) {
+      for (std::int64_t panel = 0; panel < panels; panel += step) {
+        Chunk chunk;
+        chunk.weight = i;
+        chunk.matrix = matrix;
+        chunk.first_panel = panel;
+        chunk.last_panel = std::min(panel + step, panels);
+        chunk.offset = static_cast<std::uint64_t>(matrix * matrix_bytes + panel * panel_rows * row_bytes);
+        chunk.bytes = static_cast<std::uint64_t>(
+            (std::min(chunk.last_panel * panel_rows, source.outputs) - panel * panel_rows) * row_bytes);
+        largest = std::max(largest, chunk.bytes);
+        chunks.push_back(chunk);
+      }
     }
   }
   std::atomic<std::size_t> next{0};

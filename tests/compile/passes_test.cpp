@@ -24,7 +24,7 @@ class FakeCatalog final : public KernelCatalog {
                                            const ir::Attributes&) const override {
     if (!ops_.contains(op.name)) return std::nullopt;
     if (op.name == "attention" &&
-        (operands[1].encoding != "columns16" || !operands[2].encoding.empty() || operands[0].shape[2] == ir::Dim(3))) {
+        (operands[1].order != "columns16" || !operands[2].order.empty() || operands[0].shape[2] == ir::Dim(3))) {
       return std::nullopt;
     }
     return Kernel{};
@@ -124,6 +124,27 @@ TEST(Passes, EncodeActivationsSharesOneEncodeAmongReaders) {
   EXPECT_EQ(ir::print(encode_activations(ir::parse_program(after), catalog)), after) << "what is encoded stays so";
 }
 
+TEST(Passes, EncodeActivationsOfExpertsToo) {
+  const FakeCatalog catalog({});
+  const std::string head =
+      "  function @main(%x: f32[T, 32], %ids: i32[T, 2], %a: weight q8_0[4, 32, 32], %b: weight f32[4, 32, 1]) {\n";
+  const std::string before = program(head +
+                                     "    %p = expert_linear(%x, %a, %ids) : f32[T, 2, 32]\n"
+                                     "    %q = expert_linear(%p, %a, %ids, %b) : f32[T, 2, 32]\n"
+                                     "    %r = expert_linear(%x, %a, %ids) : f32[T, 2, 32]\n"
+                                     "    return %q, %r\n"
+                                     "  }\n");
+  const std::string after = program(head +
+                                    "    %4 = encode(%x) {to = \"a16\"} : a16[T, 32]\n"
+                                    "    %p = expert_linear(%4, %a, %ids) : f32[T, 2, 32]\n"
+                                    "    %6 = encode(%p) {to = \"a16\"} : a16[T, 2, 32]\n"
+                                    "    %q = expert_linear(%6, %a, %ids, %b) : f32[T, 2, 32]\n"
+                                    "    %r = expert_linear(%4, %a, %ids) : f32[T, 2, 32]\n"
+                                    "    return %q, %r\n"
+                                    "  }\n");
+  EXPECT_EQ(ir::print(encode_activations(ir::parse_program(before), catalog)), after);
+}
+
 /// A layer that attends, called by main, with head width `width`.
 std::string attending(const std::string& width, const std::string& order) {
   const std::string row = "f32[T, 2, " + width + "]";
@@ -150,6 +171,34 @@ TEST(Passes, OrderStatesPutsKeysInColumnsWhereAttentionHasAKernel) {
   EXPECT_EQ(ir::print(order_states(ir::parse_program(attending("3", "")), catalog)), normal(attending("3", "")));
   EXPECT_EQ(ir::print(order_states(ir::parse_program(attending("16", "")), FakeCatalog({}))),
             normal(attending("16", "")));
+}
+
+TEST(Passes, EncodeStatesSetsWhatAttentionReads) {
+  const FakeCatalog catalog({"attention"});
+  const auto replaced = [](std::string text, const std::string& encoding) {
+    for (std::size_t at = 0; (at = text.find("append f16", at)) != std::string::npos; ++at) {
+      text.replace(at, 10, "append " + encoding);
+    }
+    return text;
+  };
+  const ir::Program before = ir::parse_program(attending("32", ""));
+  EXPECT_EQ(ir::print(encode_states(before, catalog, "")), ir::print(before));
+  EXPECT_EQ(ir::print(encode_states(before, catalog, "f16")), ir::print(before));
+  EXPECT_EQ(ir::print(encode_states(before, catalog, "bf16")), replaced(ir::print(before), "bf16"));
+  const ir::Program encoded = encode_states(before, catalog, "q8_0");
+  EXPECT_EQ(ir::print(encoded), replaced(ir::print(before), "q8_0"));
+  EXPECT_EQ(ir::print(order_states(encoded, catalog)), replaced(normal(attending("32", ".columns16")), "q8_0"));
+  // Elements can be read without a kernel for attention, blocks cannot.
+  EXPECT_EQ(ir::print(encode_states(before, FakeCatalog({}), "bf16")), replaced(ir::print(before), "bf16"));
+  EXPECT_THROW(encode_states(before, FakeCatalog({}), "q8_0"), InputError);
+  EXPECT_THROW(encode_states(before, catalog, "q4_0"), InputError);
+}
+
+TEST(Passes, EncodeStatesLeavesOtherState) {
+  const std::string text = ir::print(ir::parse_program(program(
+      "  function @main(%x: f32[T, 2, 32], %sequence: i32[T], %position: i32[T], %s: state append f16[2, 32]) {\n"
+      "    %6 = append(%s, %x, %sequence, %position) : state append f16[2, 32]\n    return %x, %6\n  }\n")));
+  EXPECT_EQ(ir::print(encode_states(ir::parse_program(text), FakeCatalog({"attention"}), "q8_0")), text);
 }
 
 TEST(Passes, DecomposeExpandsWhatHasNoKernel) {

@@ -35,9 +35,12 @@ class RandomLayer : public RandomFunction {
     index = b.parameter("index", integers);
   }
   void weight_parameters(const std::string& prefix, const std::vector<std::string>& formats) {
-    static const std::vector<ir::Shape> shapes = {{32, 32}, {64, 32}, {32, 64}, {20, 64}, {32}, {64}};
+    static const std::vector<ir::Shape> shapes = {{32, 32}, {64, 32},    {32, 64},    {20, 64},  {32},
+                                                  {64},     {4, 32, 32}, {4, 20, 64}, {4, 20, 1}};
     for (std::size_t i = 0; i < shapes.size(); ++i) {
-      weights.push_back(b.parameter(prefix + "w" + std::to_string(i), ir::Type::weight(one_of(formats), shapes[i])));
+      // Rows of one number are no whole blocks of quantized codes.
+      const std::string& format = formats.size() > 1 && shapes[i].back() == Dim(1) ? formats.front() : one_of(formats);
+      weights.push_back(b.parameter(prefix + "w" + std::to_string(i), ir::Type::weight(format, shapes[i])));
     }
   }
   void state_parameter(const std::string& name, ir::Type type, bool generic) {
@@ -55,7 +58,8 @@ class RandomLayer : public RandomFunction {
   void linear() {
     const ValueId weight = one_of(weights);
     const ir::Type& of = b.type(weight);
-    if (of.shape.size() != 2) return norm(weight);
+    if (of.shape.size() == 1) return norm(weight);
+    if (of.shape.size() == 3) return experts();
     const Known* x = pick([&](const Known& v) { return is_f32(v, 2) && type(v).shape[1] == of.shape[1]; });
     if (x == nullptr) return;
     const Known v = *x;
@@ -63,6 +67,58 @@ class RandomLayer : public RandomFunction {
     const double size = inputs * v.size;
     const double error = linear_error(of.encoding, inputs, v.size, v.error);
     if (is_tame(size, error)) keep(b.op("linear", {v.id, weight}), size, error);
+  }
+
+  /// The choice of experts out of exact scores, one of their linears, and maybe the sum over slots.
+  void experts() {
+    std::vector<ValueId> stacked;
+    for (const ValueId each : weights) {
+      const ir::Shape& shape = b.type(each).shape;
+      if (shape.size() == 3 && shape[2] != Dim(1)) stacked.push_back(each);
+    }
+    const ValueId weight = one_of(stacked);
+    const ir::Type of = b.type(weight);
+    const Known* scores = pick([&](const Known& v) {
+      return is_f32(v, 2) && v.error == 0 && type(v).shape[0] == Dim::symbol("T") && type(v).shape[1].is_constant() &&
+             type(v).shape[1].constant() >= 2;
+    });
+    if (scores == nullptr) return;
+    Known s = *scores;
+    if (type(s).shape[1].constant() > 4) {
+      s.id = b.op("slice", {s.id}, {{"axis", std::int64_t{1}}, {"begin", std::int64_t{0}}, {"end", std::int64_t{4}}});
+    }
+    const std::int64_t slots = 1 + below(type(s).shape[1].constant());
+    const ValueId ids = b.op("top_k", {s.id}, {{"k", slots}});
+    keep(ids, 4, 0);
+    const Known chosen{b.op("take_along", {s.id, ids}), s.size, 0};
+    keep(chosen.id, chosen.size, 0);
+    const Known* x = pick([&](const Known& v) {
+      const ir::Shape& shape = type(v).shape;
+      const bool shared = shape == ir::Shape{Dim::symbol("T"), of.shape[2]};
+      return type(v).element == ElementType::f32 &&
+             (shared || shape == ir::Shape{Dim::symbol("T"), slots, of.shape[2]});
+    });
+    if (x == nullptr) return;
+    const Known v = *x;
+    const auto inputs = static_cast<double>(of.shape[2].constant());
+    double size = inputs * v.size;
+    double error = linear_error(of.encoding, inputs, v.size, v.error);
+    std::vector<ValueId> operands = {v.id, weight, ids};
+    for (const ValueId bias : weights) {
+      const ir::Shape fits = {of.shape[0], of.shape[1], 1};
+      if (b.type(bias).shape != fits || chance(2)) continue;
+      operands.push_back(bias);
+      size += 1;
+      error += 2 * 0x1p-24 * size;
+      break;
+    }
+    if (!is_tame(size, error)) return;
+    const Known y{b.op("expert_linear", operands), size, error};
+    keep(y.id, size, error);
+    const auto count = static_cast<double>(slots);
+    const double sum = count * size * chosen.size;
+    const double sum_error = count * chosen.size * error + 2 * count * 0x1p-24 * sum;
+    if (is_tame(sum, sum_error)) keep(b.op("weighted_sum", {y.id, chosen.id}), sum, sum_error);
   }
 
   void norm(ValueId weight) {
@@ -85,7 +141,10 @@ class RandomLayer : public RandomFunction {
   void weight_as_tensor() {
     const ValueId weight = one_of(weights);
     if (b.type(weight).shape.size() == 1) return keep(b.op("add", {weight, scalar(1)}), 2, 0);
-    keep(b.op("transpose", {weight}, {{"order", std::vector<std::int64_t>{1, 0}}}), 1, 0);
+    const bool stacked = b.type(weight).shape.size() == 3;
+    const std::vector<std::int64_t> order =
+        stacked ? std::vector<std::int64_t>{0, 2, 1} : std::vector<std::int64_t>{1, 0};
+    keep(b.op("transpose", {weight}, {{"order", order}}), 1, 0);
   }
 
   void softmax() {
@@ -101,6 +160,12 @@ class RandomLayer : public RandomFunction {
     if (x == nullptr) return;
     const Known u = *x;
     const Known v = *pick([&](const Known& w) { return type(w) == type(u); });
+    if (chance(2)) {
+      const double whole = u.size * (std::min(v.size, 2.0) + 1);
+      const double off = u.size * v.error + 3 * 1.1 * u.error + u.error * v.error + 24 * 0x1p-24 * whole;
+      if (!is_tame(whole, off)) return;
+      return keep(b.op("clamped_swiglu", {u.id, v.id}, {{"alpha", 1.702}, {"limit", 2.0}}), whole, off);
+    }
     const double size = u.size * v.size;
     const double error = u.size * v.error + v.size * 1.1 * u.error + u.error * v.error + 20 * 0x1p-24 * size;
     if (is_tame(size, error)) keep(b.op("silu_multiply", {u.id, v.id}), size, error);
@@ -225,10 +290,12 @@ class RandomLayer : public RandomFunction {
                                             [](RandomLayer& f) { f.linear(); },
                                             [](RandomLayer& f) { f.linear(); },
                                             [](RandomLayer& f) { f.linear(); },
+                                            [](RandomLayer& f) { f.experts(); },
                                             [](RandomLayer& f) { f.embedding(); },
                                             [](RandomLayer& f) { f.softmax(); },
                                             [](RandomLayer& f) { f.gate(); },
                                             [](RandomLayer& f) { f.encode(); },
+                                            [](RandomLayer& f) { f.attention(); },
                                             [](RandomLayer& f) { f.attention(); },
                                             [](RandomLayer& f) { f.read_rows(); },
                                             [](RandomLayer& f) { f.weight_as_tensor(); }};
@@ -285,7 +352,8 @@ inline RandomCallee random_layer(ir::Program& program, const std::string& name, 
   return callee;
 }
 
-/// A random Program. Weights get one of `formats`, of which all but f32, f16 and bf16 have encoded activations.
+/// A random Program. Weights get one of `formats`, of which all but f32, f16 and bf16 have encoded activations; the
+/// first is one of these.
 inline RandomProgram random_program(unsigned seed, const std::vector<std::string>& formats) {
   std::mt19937 random(seed);
   RandomProgram made;

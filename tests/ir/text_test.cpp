@@ -35,6 +35,19 @@ constexpr std::string_view small_program = R"(program tiny {
 }
 )";
 
+TEST(Text, TypesOfState) {
+  for (const std::string text : {"state append f16[3, 64]", "state append bf16.columns16[3, 64]",
+                                 "state append q8_0[3, 64]", "state append q8_0.columns16[3, 64]"}) {
+    EXPECT_EQ(parse_type(text).str(), text);
+  }
+  const Type type = parse_type("state append q8_0.columns16[3, 64]");
+  EXPECT_EQ(type.encoding, "q8_0");
+  EXPECT_EQ(type.order, "columns16");
+  EXPECT_THROW(parse_type("state append q4_0[3, 64]"), InputError);
+  EXPECT_THROW(parse_type("state append q8_0.rows[3, 64]"), InputError);
+  EXPECT_THROW(parse_type("q8_0[3, 64]"), InputError);
+}
+
 TEST(Text, PrintsWhatItParsed) {
   const Program program = parse_program(small_program);
   EXPECT_EQ(print(program), small_program);

@@ -20,13 +20,51 @@ struct Problem {
   float scale;
   std::int64_t window = 0;
   std::vector<float> sinks = {};
+  KvEncoding encoding = KvEncoding::f16;
 };
+
+/// What State holds of a row of E, computed apart from the kernels.
+std::vector<float> held(KvEncoding encoding, const float* row, std::int64_t width) {
+  std::vector<float> values(row, row + width);
+  for (float& x : values) {
+    if (encoding == KvEncoding::f16) x = f16_to_f32(f32_to_f16(x));
+    if (encoding == KvEncoding::bf16) x = bf16_to_f32(f32_to_bf16(x));
+  }
+  for (std::int64_t first = 0; encoding == KvEncoding::q8_0 && first < width; first += 32) {
+    float largest = 0;
+    for (std::int64_t e = first; e < first + 32; ++e) largest = std::max(largest, std::abs(row[e]));
+    const float scale = f16_to_f32(f32_to_f16(largest / 127));
+    for (std::int64_t e = first; e < first + 32; ++e) {
+      values[static_cast<std::size_t>(e)] = scale == 0 ? 0 : std::nearbyint(row[e] / scale) * scale;
+    }
+  }
+  return values;
+}
+
+/// Writes row `t` of one side, [K][E], as State holds it.
+void put(KvEncoding encoding, bool keys, const float* row, std::int64_t kv_heads, std::int64_t width, std::int64_t t,
+         std::byte* page) {
+  const std::int64_t slot = t % 64;
+  if (encoding == KvEncoding::q8_0) {
+    const KernelTable& portable = kernel_table(Isa::portable);
+    (keys ? portable.append_keys_q8 : portable.append_values_q8)(row, width, 0, kv_heads * width / 32, slot, page);
+    return;
+  }
+  for (std::int64_t i = 0; i < kv_heads * width; ++i) {
+    const std::uint16_t half = encoding == KvEncoding::f16 ? f32_to_f16(row[i]) : f32_to_bf16(row[i]);
+    const std::int64_t e = i % width;
+    const std::int64_t head = i / width * 64 * width;
+    const std::int64_t place = keys ? slot / 16 * 16 * width + e * 16 + slot % 16 : slot * width + e;
+    std::memcpy(page + 2 * (head + place), &half, 2);
+  }
+}
 
 Problem make_problem(std::int64_t heads, std::int64_t kv_heads, std::int64_t width,
                      const std::vector<std::int64_t>& lengths, const std::vector<std::int64_t>& new_rows,
-                     std::mt19937& random, float deviation = 1) {
+                     std::mt19937& random, float deviation = 1, KvEncoding encoding = KvEncoding::f16) {
   Problem p{heads, kv_heads, width, lengths, {}, {}, {}, {}, {}, {}, {}, {}, 1 / std::sqrt(static_cast<float>(width))};
-  const std::int64_t side = kv_page_bytes(KvEncoding::f16, kv_heads, width);
+  p.encoding = encoding;
+  const std::int64_t side = kv_page_bytes(encoding, kv_heads, width);
   std::int64_t pages = 0;
   for (const std::int64_t length : lengths) pages += (length + 63) / 64;
   std::vector<std::size_t> order(static_cast<std::size_t>(pages));
@@ -42,24 +80,12 @@ Problem make_problem(std::int64_t heads, std::int64_t kv_heads, std::int64_t wid
       p.v[s][i] += static_cast<std::int64_t>(i) / (kv_heads * width) / attention_span % 2 == 0 ? 3.0F : -3.0F;
     }
     p.tables.emplace_back();
-    std::vector<std::byte*> page_of_row;
-    std::vector<std::int64_t> positions;
     for (std::int64_t t = 0; t < lengths[s]; ++t) {
       if (t % 64 == 0) p.tables[s].push_back(p.page_bytes[order[next++]].data());
-      page_of_row.push_back(const_cast<std::byte*>(p.tables[s].back()));
-      positions.push_back(t);
+      auto* page = const_cast<std::byte*>(p.tables[s].back());
+      put(encoding, true, p.k[s].data() + t * kv_heads * width, kv_heads, width, t, page + 128);
+      put(encoding, false, p.v[s].data() + t * kv_heads * width, kv_heads, width, t, page + 128 + side);
     }
-    KvAppendArgs args;
-    args.kv_heads = kv_heads;
-    args.head_width = width;
-    args.k = p.k[s].data();
-    args.v = p.v[s].data();
-    args.k_stride = args.v_stride = kv_heads * width;
-    args.pages = page_of_row.data();
-    args.positions = positions.data();
-    args.k_offset = 128;
-    args.v_offset = 128 + side;
-    kernel_table(Isa::portable).kv_append(args, 0, lengths[s]);
   }
   for (std::size_t s = 0; s < lengths.size(); ++s) {
     for (std::int64_t t = lengths[s] - new_rows[s]; t < lengths[s]; ++t) {
@@ -72,9 +98,12 @@ Problem make_problem(std::int64_t heads, std::int64_t kv_heads, std::int64_t wid
   return p;
 }
 
-AttentionArgs arguments(const Problem& p, std::size_t first_row, std::vector<float>& out) {
+AttentionArgs arguments(const KernelTable& table, const Problem& p, std::size_t first_row, std::vector<float>& out) {
   out.assign(p.q.size() - first_row * static_cast<std::size_t>(p.heads * p.width), -7.0F);
   AttentionArgs args;
+  args.encoding = p.encoding;
+  args.key_layout = *layout_of(*formats::find_format("q8_0"));
+  args.key_dots = table.find_linear(args.key_layout, LinearNumerics::a16_group32);
   args.heads = p.heads;
   args.kv_heads = p.kv_heads;
   args.head_width = p.width;
@@ -87,13 +116,13 @@ AttentionArgs arguments(const Problem& p, std::size_t first_row, std::vector<flo
   args.pages = p.pages.data() + first_row;
   args.positions = p.positions.data() + first_row;
   args.k_offset = 128;
-  args.v_offset = 128 + kv_page_bytes(KvEncoding::f16, p.kv_heads, p.width);
+  args.v_offset = 128 + kv_page_bytes(p.encoding, p.kv_heads, p.width);
   return args;
 }
 
 std::vector<float> whole(const KernelTable& table, const Problem& p) {
   std::vector<float> out;
-  AttentionArgs args = arguments(p, 0, out);
+  AttentionArgs args = arguments(table, p, 0, out);
   std::vector<AttentionTile> tiles(p.positions.size());
   const auto count = attention_tiles(args.pages, static_cast<std::int64_t>(p.positions.size()), tiles.data());
   args.tiles = tiles.data();
@@ -106,7 +135,7 @@ std::vector<float> whole(const KernelTable& table, const Problem& p) {
 /// Each row in a tile of its own.
 std::vector<float> alone(const KernelTable& table, const Problem& p) {
   std::vector<float> out;
-  AttentionArgs args = arguments(p, 0, out);
+  AttentionArgs args = arguments(table, p, 0, out);
   std::vector<AttentionTile> tiles;
   for (std::size_t row = 0; row < p.positions.size(); ++row) tiles.push_back({static_cast<std::int64_t>(row), 1});
   args.tiles = tiles.data();
@@ -118,7 +147,7 @@ std::vector<float> alone(const KernelTable& table, const Problem& p) {
 
 std::vector<float> partial(const KernelTable& table, const Problem& p) {
   std::vector<float> out;
-  AttentionArgs args = arguments(p, 0, out);
+  AttentionArgs args = arguments(table, p, 0, out);
   const auto rows = static_cast<std::int64_t>(p.positions.size());
   for (const std::int64_t position : p.positions) {
     args.max_spans = std::max(args.max_spans, attention_spans(position, p.window));
@@ -140,6 +169,7 @@ void for_each_problem(Function function) {
     std::vector<std::int64_t> lengths, rows;
     std::int64_t window = 0;
     bool has_sinks = false;
+    KvEncoding encoding = KvEncoding::f16;
   };
   const std::vector<Case> cases = {
       {9, 3, 64, {1, 40, 77}, {1, 33, 5}},
@@ -157,10 +187,16 @@ void for_each_problem(Function function) {
       {9, 3, 32, {540, 3}, {10, 3}, 1 << 24, true},
       {2, 2, 24, {1540}, {6}, 513, true},
       {34, 1, 16, {40}, {40}, 0, true},
+      {9, 3, 64, {1100, 1}, {5, 1}, 0, false, KvEncoding::q8_0},
+      {8, 1, 96, {70}, {70}, 0, false, KvEncoding::q8_0},
+      {4, 4, 32, {530, 77}, {20, 9}, 37, true, KvEncoding::q8_0},
+      {5, 1, 256, {90}, {4}, 0, false, KvEncoding::q8_0},
+      {9, 3, 64, {1100, 1}, {5, 1}, 0, false, KvEncoding::bf16},
+      {4, 2, 24, {530, 77}, {20, 9}, 300, true, KvEncoding::bf16},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(testing::Message() << "H=" << c.heads << " K=" << c.kv_heads << " E=" << c.width);
-    Problem problem = make_problem(c.heads, c.kv_heads, c.width, c.lengths, c.rows, random);
+    Problem problem = make_problem(c.heads, c.kv_heads, c.width, c.lengths, c.rows, random, 1, c.encoding);
     problem.window = c.window;
     if (c.has_sinks) problem.sinks = random_floats(c.heads, random, 3);
     function(problem);
@@ -184,15 +220,28 @@ TEST_P(AttentionTest, RowsDependOnNothingElse) {
 TEST_P(AttentionTest, UnusualNumbersEqualPortable) {
   std::mt19937 random(13);
   for (const float deviation : {1e-4F, 30.0F, 300.0F, 3e4F, 1e20F}) {  // the last overflow f16, then f32
-    const Problem p = make_problem(4, 2, 32, {530}, {3}, random, deviation);
-    EXPECT_TRUE(same_bits(whole(table(), p), whole(portable_table(), p))) << deviation;
-    EXPECT_TRUE(same_bits(alone(table(), p), whole(portable_table(), p))) << deviation;
+    for (const KvEncoding encoding : {KvEncoding::f16, KvEncoding::bf16, KvEncoding::q8_0}) {
+      const Problem p = make_problem(4, 2, 32, {530}, {3}, random, deviation, encoding);
+      EXPECT_TRUE(same_bits(whole(table(), p), whole(portable_table(), p))) << deviation;
+      EXPECT_TRUE(same_bits(alone(table(), p), whole(portable_table(), p))) << deviation;
+    }
   }
 }
 
 TEST(Attention, PortableIsCloseToDouble) {
-  const auto half = [](float x) { return static_cast<double>(f16_to_f32(f32_to_f16(x))); };
   for_each_problem([&](const Problem& p) {
+    std::vector<std::vector<float>> all_k;
+    std::vector<std::vector<float>> all_v;
+    for (std::size_t s = 0; s < p.k.size(); ++s) {
+      all_k.emplace_back();
+      all_v.emplace_back();
+      for (std::size_t row = 0; row < p.k[s].size(); row += static_cast<std::size_t>(p.width)) {
+        const auto k = held(p.encoding, p.k[s].data() + row, p.width);
+        const auto v = held(p.encoding, p.v[s].data() + row, p.width);
+        all_k.back().insert(all_k.back().end(), k.begin(), k.end());
+        all_v.back().insert(all_v.back().end(), v.begin(), v.end());
+      }
+    }
     const auto out = whole(kernel_table(Isa::portable), p);
     for (std::size_t row = 0; row < p.positions.size(); ++row) {
       const auto s = static_cast<std::size_t>(p.row_sequence[row]);
@@ -201,18 +250,25 @@ TEST(Attention, PortableIsCloseToDouble) {
         const float* q = p.q.data() + (static_cast<std::int64_t>(row) * p.heads + head) * p.width;
         std::vector<double> scores;
         double magnitude = 0;
+        double lost = 0;
+        const double largest_q = static_cast<double>(
+            *std::max_element(q, q + p.width, [](float a, float b) { return std::abs(a) < std::abs(b); }));
         const std::int64_t first = p.window == 0 ? 0 : std::max<std::int64_t>(p.positions[row] - p.window + 1, 0);
         for (std::int64_t t = first; t <= p.positions[row]; ++t) {
           double sum = 0;
           double absolute = 0;
+          double codes = 0;  // what is lost of q in the codes that q8_0 keys are dotted with
           for (std::int64_t e = 0; e < p.width; ++e) {
-            const double product = static_cast<double>(q[e]) *
-                                   half(p.k[s][static_cast<std::size_t>((t * p.kv_heads + kv_head) * p.width + e)]);
+            const auto k =
+                static_cast<double>(all_k[s][static_cast<std::size_t>((t * p.kv_heads + kv_head) * p.width + e)]);
+            const double product = static_cast<double>(q[e]) * k;
+            codes += std::abs(largest_q) / 65024 * std::abs(k);
             sum += product;
             absolute += std::abs(product);
           }
           scores.push_back(sum * static_cast<double>(p.scale));
           magnitude = std::max(magnitude, absolute * static_cast<double>(p.scale));
+          lost = std::max(lost, codes * static_cast<double>(p.scale));
         }
         const double sink = p.sinks.empty() ? -std::numeric_limits<double>::infinity()
                                             : static_cast<double>(p.sinks[static_cast<std::size_t>(head)]);
@@ -223,13 +279,15 @@ TEST(Attention, PortableIsCloseToDouble) {
         // Relative error of a weight: that of its exponent (a chain of E FMAs, the scale, the difference), exp's own;
         // then a sum of n weights on both sides of the division.
         const double n = static_cast<double>(scores.size());
-        const double relative = (static_cast<double>(p.width) + 4) * epsilon * magnitude + 4 * epsilon;
+        const double relative = (static_cast<double>(p.width) + 4) * epsilon * magnitude + 4 * epsilon +
+                                (p.encoding == KvEncoding::q8_0 ? lost : 0);
         for (std::int64_t e = 0; e < p.width; ++e) {
           double exact = 0;
           double v_magnitude = 0;
           for (std::size_t t = 0; t < scores.size(); ++t) {
             const std::int64_t position = first + static_cast<std::int64_t>(t);
-            const double v = half(p.v[s][static_cast<std::size_t>((position * p.kv_heads + kv_head) * p.width + e)]);
+            const auto v = static_cast<double>(
+                all_v[s][static_cast<std::size_t>((position * p.kv_heads + kv_head) * p.width + e)]);
             exact += scores[t] / total * v;
             v_magnitude += scores[t] / total * std::abs(v);
           }

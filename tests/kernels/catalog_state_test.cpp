@@ -35,10 +35,17 @@ std::shared_ptr<ir::StateValue> random_state(const ir::Type& type, const std::ve
                                              std::mt19937& random) {
   auto state = std::make_shared<ir::StateValue>();
   state->element = type.element;
+  state->encoding = type.encoding;
   state->shape = ::headrace::testing::concrete(type, {});
   for (const std::int64_t length : lengths) {
     auto& values = state->sequences.emplace_back();
+    double scale = 1;
     for (std::int64_t i = 0; i < length * state->row_elements(); ++i) {
+      if (!type.encoding.empty()) {  // codes times a power of two; values below 4
+        if (i % 32 == 0) scale = std::exp2(-static_cast<double>(random() % 6) - 5);
+        values.push_back((static_cast<double>(random() % 255) - 127) * scale);
+        continue;
+      }
       values.push_back(::headrace::testing::random_value(type.element, random));
     }
   }
@@ -79,6 +86,33 @@ TEST_P(CatalogTest, AppendAndReadKeepEveryRowInItsPlace) {
   }
 }
 
+TEST_P(CatalogTest, AppendsBlocks) {
+  std::mt19937 random(24);
+  const std::vector<std::int64_t> pasts = {0, 70, 63, 5};
+  const std::vector<std::int64_t> counts = {66, 1, 3, 0};
+  for (const std::string order : {"", ".columns16"}) {
+    for (const std::string shape : {"3, 32", "2, 96", "1, 256"}) {
+      const std::string type = "state append q8_0" + order + "[" + shape + "]";
+      OpCase append = make_case("%s: " + type + ", %x: f32[T, " + shape + "], %sequence: i32[T], %position: i32[T]",
+                                "append(%s, %x, %sequence, %position)", type, {{"T", 70}}, random);
+      const Rows rows = ragged_rows(pasts, counts, true, random);
+      set_integers(append, "sequence", rows.sequence);
+      set_integers(append, "position", rows.position);
+      append.inputs["s"] = random_state(append.operand(0).type, pasts, random);
+      const Outcome outcome = run(append, 128);
+      EXPECT_FALSE(outcome.failed);
+      EXPECT_EQ(outcome.kernel.numerics, "append.q8_0");
+      const ir::StateValue expected = *std::get<1>(interpret(append).at(0));
+      for (std::size_t b = 0; b < pasts.size(); ++b) {
+        ASSERT_GE(outcome.state.sequences[b].size(), expected.sequences[b].size());
+        for (std::size_t i = 0; i < expected.sequences[b].size(); ++i) {
+          ASSERT_EQ(outcome.state.sequences[b][i], expected.sequences[b][i]) << type << " sequence " << b << " " << i;
+        }
+      }
+    }
+  }
+}
+
 TEST_P(CatalogTest, AttentionOverRaggedSequences) {
   std::mt19937 random(29);
   struct Shape {
@@ -87,6 +121,7 @@ TEST_P(CatalogTest, AttentionOverRaggedSequences) {
     bool shuffled;
     std::int64_t window = 0;
     std::string sinks = "";  ///< their type
+    std::string encoding = "f16";
   };
   const std::vector<Shape> shapes = {{9, 3, 64, {0, 100, 7}, {20, 1, 2}, false},
                                      {4, 1, 24, {0, 3, 64}, {5, 4, 6}, true},
@@ -94,14 +129,19 @@ TEST_P(CatalogTest, AttentionOverRaggedSequences) {
                                      {8, 2, 32, {600}, {3}, false},
                                      {2, 1, 16, {1300, 520}, {1, 1}, false, 530, "weight f32[2]"},
                                      {4, 2, 24, {70, 600}, {80, 90}, false, 33, "f32[4]"},
-                                     {4, 1, 32, {90}, {40}, false, 0, "weight bf16[4]"}};
+                                     {4, 1, 32, {90}, {40}, false, 0, "weight bf16[4]"},
+                                     {9, 3, 64, {0, 100, 7}, {20, 1, 2}, false, 0, "", "q8_0"},
+                                     {4, 1, 32, {0, 3, 64}, {5, 4, 6}, true, 0, "", "q8_0"},
+                                     {2, 1, 96, {1300, 520}, {1, 1}, false, 530, "f32[2]", "q8_0"},
+                                     {4, 2, 24, {70, 600}, {80, 90}, false, 0, "", "bf16"},
+                                     {2, 1, 64, {1300, 520}, {1, 1}, false, 0, "", "bf16"}};
   for (const Shape& shape : shapes) {
     const std::string state = std::to_string(shape.kv_heads) + ", " + std::to_string(shape.width) + "]";
     const std::string q = "f32[T, " + std::to_string(shape.heads) + ", " + std::to_string(shape.width) + "]";
     const Rows rows = ragged_rows(shape.pasts, shape.counts, shape.shuffled, random);
     const auto count = static_cast<std::int64_t>(rows.sequence.size());
     OpCase test = make_case(
-        "%q: " + q + ", %k: state append f16.columns16[" + state + ", %v: state append f16[" + state +
+        "%q: " + q + ", %k: state append " + shape.encoding + ".columns16[" + state + ", %v: state append " + shape.encoding + "[" + state +
             ", %sequence: i32[T], %position: i32[T]" + (shape.sinks.empty() ? "" : ", %sinks: " + shape.sinks),
         std::string("attention(%q, %k, %v, %sequence, %position") + (shape.sinks.empty() ? "" : ", %sinks") +
             ") {scale = 0.2, window = " + std::to_string(shape.window) + "}",
@@ -115,7 +155,9 @@ TEST_P(CatalogTest, AttentionOverRaggedSequences) {
     test.inputs["k"] = random_state(test.operand(1).type, lengths, random);
     test.inputs["v"] = random_state(test.operand(2).type, lengths, random);
     // Scores: chains of E terms, values below 5 * 5 * 0.2 each, in an exponential; outputs: means of values below 5.
-    const double score = 64 * epsilon * 5 * static_cast<double>(shape.width);
+    // q8_0 keys are dotted with codes of q of 16 bits: 1 / 65024 of the largest of a block is lost.
+    const double codes = shape.encoding == "q8_0" ? 5.0 / 65024 * 4 * static_cast<double>(shape.width) * 0.2 : 0;
+    const double score = codes + 64 * epsilon * 5 * static_cast<double>(shape.width);
     expect_close(test, 64 * epsilon, 5 * (score + 64 * epsilon), 1344);
   }
 }
@@ -135,6 +177,11 @@ TEST_P(CatalogTest, FallsBackWhereAttentionHasNoKernel) {
   EXPECT_FALSE(finds("f16.columns16", "f16.columns16", "16"));
   EXPECT_FALSE(finds("f32.columns16", "f32", "16"));
   EXPECT_FALSE(finds("f16.columns16", "f16", "20"));
+  EXPECT_TRUE(finds("q8_0.columns16", "q8_0", "32"));
+  EXPECT_TRUE(finds("bf16.columns16", "bf16", "24"));
+  EXPECT_FALSE(finds("q8_0.columns16", "f16", "32"));
+  EXPECT_FALSE(finds("q8_0.columns16", "q8_0", "48"));
+  EXPECT_FALSE(finds("q8_0", "q8_0", "32"));
 }
 
 // ---- faults --------------------------------------------------------------------------------------------------------
@@ -157,9 +204,9 @@ TEST_P(CatalogTest, IndicesOutOfBoundsFailTheStep) {
     EXPECT_TRUE(fails(*test, "index", -1));
     EXPECT_TRUE(fails(*test, "index", -2147483648.0));
   }
-  for (const std::string order : {"f16.columns16", "f16", "f32"}) {
-    const std::string type = "state append " + order + "[2, 16]";
-    OpCase append = make_case("%s: " + type + ", %x: f32[T, 2, 16], %sequence: i32[T], %position: i32[T]",
+  for (const std::string order : {"f16.columns16", "f16", "f32", "q8_0", "q8_0.columns16"}) {
+    const std::string type = "state append " + order + "[2, 32]";
+    OpCase append = make_case("%s: " + type + ", %x: f32[T, 2, 32], %sequence: i32[T], %position: i32[T]",
                               "append(%s, %x, %sequence, %position)", type, {{"T", 2}}, random);
     append.inputs["s"] = random_state(append.operand(0).type, {0, 0}, random);
     set_integers(append, "sequence", {0, 1});

@@ -45,6 +45,9 @@ const std::vector<Example>& examples() {
       {"%x: {e}[T, 130], %y: {e}[130]", "subtract(%x, %y)", "{e}[T, 130]", numbers},
       {"%x: {e}[], %y: {e}[T, 70]", "subtract(%x, %y)", "{e}[T, 70]", numbers},
       {"%x: {e}[T, 40], %y: {e}[T, 40]", "multiply(%x, %y)", "{e}[T, 40]", numbers},
+      {"%x: {e}[T, 4, 50], %y: {e}[T, 4, 50]", "add(%x, %y)", "{e}[T, 4, 50]", numbers},
+      {"%x: {e}[T, 200], %y: {e}[200]", "add(%x, %y)", "{e}[T, 200]", numbers},
+      {"%x: f32[T, 200], %y: weight f32[200]", "multiply(%x, %y)", "f32[T, 200]", only_f32},
       {"%x: {e}[T, 140], %y: {e}[]", "multiply(%x, %y)", "{e}[T, 140]", numbers},
       {"%x: {e}[], %y: {e}[T, 140]", "multiply(%x, %y)", "{e}[T, 140]", numbers},
       {"%x: {e}[], %y: {e}[]", "add(%x, %y)", "{e}[]", numbers},
@@ -76,13 +79,19 @@ const std::vector<Example>& examples() {
       {"%x: {e}[6, 1], %t: f32[T]", "broadcast(%x) {shape = \"T, 6, 40\"}", "{e}[T, 6, 40]", all_types},
       {"%x: {e}[9, 3, 5], %index: i32[T]", "gather(%x, %index)", "{e}[T, 3, 5]", all_types},
       {"%x: weight q8_0[9, 64], %index: i32[T]", "gather(%x, %index)", "f32[T, 64]", only_f32},
+      {"%x: {e}[T, 9], %index: i32[T, 70]", "take_along(%x, %index)", "{e}[T, 70]", all_types},
+      {"%x: f32[T, 5, 37]", "top_k(%x) {k = 37}", "i32[T, 5, 37]", only_f32},
+      {"%x: f32[T, 90]", "top_k(%x) {k = 4}", "i32[T, 4]", only_f32},
       {"%x: {e}[T, 70, 3]", "reduce_sum(%x) {axis = 1}", "{e}[T, 1, 3]", floats},
       {"%x: {e}[T, 70]", "reduce_sum(%x)", "{e}[T, 1]", floats},
       {"%x: {e}[T, 70, 130]", "reduce_max(%x) {axis = -2}", "{e}[T, 1, 130]", floats},
       {"%x: {e}[T, 7, 30], %y: {e}[T, 30, 67]", "matmul(%x, %y)", "{e}[T, 7, 67]", floats},
       {"%x: f32[T, 64], %w: weight q4_0[64, 96]", "matmul(%x, %w)", "f32[T, 96]", only_f32},
+      {"%w: weight q4_1[3, 20, 64]", "transpose(%w) {order = [2, 0, 1]}", "f32[64, 3, 20]", only_f32},
+      {"%w: weight bf16[9, 17, 3], %index: i32[T]", "gather(%w, %index)", "f32[T, 17, 3]", only_f32},
       {"%w: weight q4_1[20, 64]", "transpose(%w) {order = [1, 0]}", "f32[64, 20]", only_f32},
       {"%x: {e}[T, 96]", "encode(%x)", "a16[T, 96]", only_f32},
+      {"%x: {e}[T, 3, 64]", "encode(%x)", "a16[T, 3, 64]", only_f32},
       {"%w: weight bf16[40, 17], %index: i32[T]", "embedding(%w, %index)", "f32[T, 17]", only_f32},
       {"%w: weight q5_1[40, 64], %index: i32[T]", "embedding(%w, %index)", "f32[T, 64]", only_f32},
       // x, the square's sum over D / 16 steps and a tree, the mean, the root, two products
@@ -92,11 +101,20 @@ const std::vector<Example>& examples() {
       {"%x: f32[T, 3, 100]", "softmax(%x)", "f32[T, 3, 100]", only_f32, 16 * epsilon},
       {"%x: f32[T, 100]", "silu(%x)", "f32[T, 100]", only_f32, 12 * epsilon},
       {"%x: f32[T, 100], %y: f32[T, 100]", "silu_multiply(%x, %y)", "f32[T, 100]", only_f32, 14 * epsilon},
+      {"%x: f32[T, 100], %y: f32[T, 100]", "clamped_swiglu(%x, %y) {alpha = 1.702, limit = 0.5}", "f32[T, 100]",
+       only_f32, 16 * epsilon},
+      // Five products below 5 * 5 and their chain.
+      {"%x: f32[T, 5, 70], %w: f32[T, 5]", "weighted_sum(%x, %w)", "f32[T, 70]", only_f32, 0, 6 * 125 * epsilon},
       {"%index: i32[T], %f: f32[12]", "rope_table(%index, %f)", "f32[T, 24]", only_f32},
+      {"%index: i32[T], %f: f32[12]", "rope_table(%index, %f) {magnitude = 1.25}", "f32[T, 24]", only_f32},
       // Both products are below 5 * 5, and each is rounded once.
       {"%x: f32[T, 3, 24], %t: f32[T, 24]", "rope(%x, %t) {pairing = \"halves\"}", "f32[T, 3, 24]", only_f32,
        2 * epsilon, 75 * epsilon},
       {"%x: f32[T, 3, 24], %t: f32[T, 24]", "rope(%x, %t) {pairing = \"adjacent\"}", "f32[T, 3, 24]", only_f32,
+       2 * epsilon, 75 * epsilon},
+      {"%x: f32[T, 3, 64], %t: f32[T, 64]", "rope(%x, %t) {pairing = \"halves\"}", "f32[T, 3, 64]", only_f32,
+       2 * epsilon, 75 * epsilon},
+      {"%x: f32[T, 5, 40], %t: f32[T, 40]", "rope(%x, %t) {pairing = \"adjacent\"}", "f32[T, 5, 40]", only_f32,
        2 * epsilon, 75 * epsilon},
   };
   return table;
@@ -120,7 +138,9 @@ TEST_P(CatalogTest, EveryKernelComputesWhatTheInterpreterDoes) {
 }
 
 TEST(Catalog, EveryOpHasATestHere) {
-  std::set<std::string> tested = {"append", "read_state", "attention", "linear", "decode", "sqrt"};
+  std::set<std::string> tested = {"append", "read_state", "attention", "linear", "expert_linear", "decode", "sqrt"};
+  // Against what they expand to, bit for bit, in tests/run/fusion_test.cpp.
+  tested.insert({"linears", "norm_linears", "rope_append"});
   for (const Example& example : examples()) tested.insert(example.op.substr(0, example.op.find('(')));
   for (const ir::OpDef* op : ir::all_ops()) EXPECT_TRUE(tested.contains(op->name)) << op->name;
 }
@@ -252,8 +272,10 @@ TEST(Catalog, RefusesWhatKernelsCannotHold) {
   EXPECT_EQ(catalog->page_bytes(ir::parse_type("state append f16[3, 64]")), kv_page_bytes(KvEncoding::f16, 3, 64));
   EXPECT_EQ(catalog->page_bytes(ir::parse_type("state append f16.columns16[3, 64]")),
             kv_page_bytes(KvEncoding::f16, 3, 64));
-  for (const char* weight : {"weight q4_1[4, 4, 32]", "weight q4_1[]", "weight q4_1[4, 33]", "weight zz[4, 32]",
-                             "weight *[4, 32]", "weight f32[4294967296, 4294967296]", "weight f32[T, 4]"}) {
+  EXPECT_EQ(catalog->packed_bytes(ir::parse_type("weight f32[3, 20, 5]")), 3 * 2 * 16 * 5 * 4) << "expert by expert";
+  for (const char* weight :
+       {"weight q4_1[4, 4, 4, 32]", "weight q4_1[]", "weight q4_1[4, 33]", "weight zz[4, 32]", "weight *[4, 32]",
+        "weight f32[4294967296, 4294967296]", "weight f32[2097152, 2097152, 2097152]", "weight f32[T, 4]"}) {
     EXPECT_THROW(static_cast<void>(catalog->packed_bytes(ir::parse_type(weight))), InputError) << weight;
   }
   for (const char* state : {"state append i32[4]", "state append f16[4294967296, 4294967296]", "state append f16[T]"}) {

@@ -1,12 +1,15 @@
 // Runs one op of a Program through its kernel, all workers in turn, and through the interpreter.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "base/thread_pool.hpp"
 #include "compile/plan.hpp"
 #include "ir/interpreter.hpp"
 #include "ir/op.hpp"
@@ -77,7 +80,7 @@ inline OpCase make_case(const std::string& parameters, const std::string& op, co
     if (value.type.is_weight()) {
       const formats::Format& format = *formats::find_format(value.type.encoding);
       const auto shape = concrete(value.type, sizes);
-      const std::int64_t rows = shape.size() == 2 ? shape[0] : 1;
+      const std::int64_t rows = ir::element_count(shape) / shape.back();
       made.weight_files[value.name] = kernels::random_weight(format, rows, shape.back(), random);
     } else if (!value.type.is_state()) {
       made.inputs[value.name] = random_tensor(value.type, sizes, random);
@@ -111,6 +114,38 @@ struct Outcome {
   std::vector<std::byte> bytes;  ///< of the tensor
   compile::Kernel kernel;
 };
+
+/// Packs a Weight [N, K], or [X, N, K] expert after expert.
+inline void pack_matrices(const formats::Format& format, const compile::View& view, const std::byte* file,
+                          std::byte* packed) {
+  const kernels::Layout layout = kernels::layout_of(format).value();
+  const std::int64_t outputs = view.dims[view.rank - 2u];
+  const std::int64_t inputs = view.dims[view.rank - 1u];
+  for (std::int64_t matrix = 0; matrix < view.elements() / (outputs * inputs); ++matrix) {
+    kernels::kernel_table(kernels::Isa::portable)
+        .pack_panels(format, layout, file + matrix * outputs * format.row_bytes(inputs), outputs, inputs, 0,
+                     kernels::panel_count(outputs), packed + matrix * kernels::packed_bytes(layout, outputs, inputs));
+  }
+}
+
+/// The columns of `worker` in a view that its kernel divides by units of columns.
+inline Range columns_of_worker(const compile::View& view, std::int64_t unit, int worker, int workers) {
+  std::int64_t columns = 1;
+  for (std::size_t i = 1; i < view.rank; ++i) columns *= view.dims[i];
+  const Range units = split((columns + unit - 1) / unit, worker, workers);
+  return {std::min(units.begin * unit, columns), std::min(units.end * unit, columns)};
+}
+
+/// Calls visit(first byte, bytes) for what lies between a worker's columns, in each row of a plain view.
+template <class Visit>
+void for_other_columns(const compile::View& view, Range own, Visit&& visit) {
+  const std::int64_t columns = view.dims[0] == 0 ? 0 : view.elements() / view.dims[0];
+  const std::int64_t width = ir::element_bytes(view.element);
+  for (std::int64_t row = 0; row < view.dims[0]; ++row) {
+    visit((row * columns) * width, own.begin * width);
+    visit((row * columns + own.end) * width, (columns - own.end) * width);
+  }
+}
 
 /// Runs the kernel of the case on `workers` workers, one after the other in each phase. `sequence_room`: positions that
 /// sequences have pages for.
@@ -156,9 +191,7 @@ inline Outcome run_kernel(const OpCase& test, const compile::KernelCatalog& cata
           store_value(ir::ElementType::f32, decoded.values[e], memory.back().data() + 4 * e);
         }
       } else {
-        kernels::kernel_table(kernels::Isa::portable)
-            .pack_panels(format, *kernels::layout_of(format), file.data(), view.dims[0], view.dims[1], 0,
-                         kernels::panel_count(view.dims[0]), memory.back().data());
+        pack_matrices(format, view, file.data(), memory.back().data());
       }
       view.data = memory.back().data();
     } else {
@@ -190,11 +223,41 @@ inline Outcome run_kernel(const OpCase& test, const compile::KernelCatalog& cata
   const std::size_t shared_bytes = kernel->shared_bytes == nullptr ? 0 : kernel->shared_bytes(call);
   const kernels::Bytes shared(static_cast<std::int64_t>(shared_bytes) + 1);
   call.shared = {shared.data(), shared_bytes};
-  for (call.phase = 0; call.phase < kernel->phases; ++call.phase) {
+  const int phases = kernel->call_phases == nullptr ? kernel->phases : kernel->call_phases(call);
+  for (call.phase = 0; call.phase < phases; ++call.phase) {
     for (call.worker = workers - 1; call.worker >= 0; --call.worker) {  // any order must do
       const kernels::Bytes own(static_cast<std::int64_t>(scratch) + 1);
       call.scratch = {own.data(), scratch};
+      // Of views that it divides by columns a worker reads and writes its own alone: others hold NaN here, or a pattern
+      // that must stay.
+      std::vector<compile::View> seen = operands;
+      std::vector<kernels::Bytes> masked;
+      const auto unit = [&](std::size_t view) {
+        return view < kernel->column_units.size() ? kernel->column_units[view] : std::int64_t{0};
+      };
+      for (std::size_t i = 0; i < types.size(); ++i) {
+        if (unit(i) == 0 || !types[i].is_tensor()) continue;
+        const std::int64_t bytes = seen[i].elements() * ir::element_bytes(seen[i].element);
+        masked.emplace_back(std::max<std::int64_t>(bytes, 1));
+        std::memcpy(masked.back().data(), seen[i].data, static_cast<std::size_t>(bytes));
+        seen[i].data = masked.back().data();
+        for_other_columns(seen[i], columns_of_worker(seen[i], unit(i), call.worker, workers),
+                          [&](std::int64_t at, std::int64_t count) {
+                            std::memset(seen[i].data + at, 0xff, static_cast<std::size_t>(count));
+                          });
+      }
+      call.operands = seen;
+      const std::int64_t result_unit = unit(types.size());
+      const std::vector<std::byte> before(result.data, result.data + result_bytes);
       kernel->run(call);
+      if (result_unit > 0 && result_type.is_tensor()) {
+        for_other_columns(
+            result, columns_of_worker(result, result_unit, call.worker, workers),
+            [&](std::int64_t at, std::int64_t count) {
+              EXPECT_EQ(std::memcmp(result.data + at, before.data() + at, static_cast<std::size_t>(count)), 0)
+                  << "written beside its columns: " << ir::print(test.program);
+            });
+      }
     }
   }
   outcome.kernel = *kernel;
@@ -212,7 +275,7 @@ inline Outcome run_kernel(const OpCase& test, const compile::KernelCatalog& cata
       outcome.result.values.push_back(load_value(result_type.element, result.data + e * width));
       continue;
     }
-    const std::int64_t width = result.dims[1];
+    const std::int64_t width = result.dims[result.rank - 1u];
     const kernels::A16Row row = kernels::a16_row(width);
     const std::byte* in = result.data + e / width * row.bytes;
     outcome.result.values.push_back(static_cast<double>(kernels::a16_code(in, e % width)) *

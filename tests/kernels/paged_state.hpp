@@ -2,6 +2,8 @@
 // elements are computed here on their own, from the description in kernels/catalog.hpp.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -83,6 +85,10 @@ class PagedStates {
   void set(const ir::Type& type, std::int64_t offset, const ir::StateValue& value) {
     const std::int64_t row = value.row_elements();
     for (std::size_t b = 0; b < tables_.size(); ++b) {
+      if (!type.encoding.empty()) {
+        for (std::int64_t i = 0; i < value.positions(b) * row; i += 32) set_q8(type, offset, b, value, i);
+        continue;
+      }
       for (std::int64_t i = 0; i < value.positions(b) * row; ++i) {
         store_value(type.element, value.sequences[b][static_cast<std::size_t>(i)],
                     place(type, offset, b, i / row, i % row));
@@ -92,12 +98,16 @@ class PagedStates {
 
   /// Reads the positions below lengths().
   [[nodiscard]] ir::StateValue get(const ir::Type& type, std::int64_t offset) const {
-    ir::StateValue value{type.element, {}, {}};
+    ir::StateValue value{type.element, {}, {}, type.encoding};
     for (const ir::Dim& dim : type.shape) value.shape.push_back(dim.constant());
     const std::int64_t row = value.row_elements();
     for (std::size_t b = 0; b < tables_.size(); ++b) {
       auto& values = value.sequences.emplace_back();
       for (std::int64_t i = 0; i < lengths_[b] * row; ++i) {
+        if (!type.encoding.empty()) {
+          values.push_back(get_q8(type, offset, b, i / row, i % row));
+          continue;
+        }
         values.push_back(load_value(type.element, place(type, offset, b, i / row, i % row)));
       }
     }
@@ -116,6 +126,54 @@ class PagedStates {
   }
 
  private:
+  /// Where a position's code of element [k][e] of q8_0 State lies, and the scale of its block: kernels.hpp, KvEncoding.
+  struct Q8Place {
+    std::byte* code;
+    std::byte* scale;
+    int flip;  ///< what the code's bits are flipped with
+  };
+  [[nodiscard]] Q8Place q8_place(const ir::Type& type, std::int64_t offset, std::size_t sequence, std::int64_t position,
+                                 std::int64_t element) const {
+    const std::int64_t width = type.shape.back().constant();
+    const std::int64_t k = element / width;
+    const std::int64_t block = element % width / 32;
+    const std::int64_t e = element % 32;
+    const std::int64_t slot = position % page_positions_;
+    std::byte* page = tables_[sequence][static_cast<std::size_t>(position / page_positions_)] + offset;
+    const std::int64_t panel_bytes = (width / 32 * 16 * 34 + 63) / 64 * 64;
+    std::byte* head = page + k * 4 * panel_bytes;
+    if (type.order == "columns16") {
+      std::byte* group = head + slot / 16 * panel_bytes + block * 16 * 34;
+      return {group + e / 4 * 64 + slot % 16 * 4 + e % 4, group + 512 + slot % 16 * 2, 0x80};
+    }
+    std::byte* values = head + block * 64 * 34;
+    return {values + slot * 32 + e, values + 64 * 32 + slot * 2, 0};
+  }
+
+  /// One block, whose values are codes times a power of two.
+  void set_q8(const ir::Type& type, std::int64_t offset, std::size_t sequence, const ir::StateValue& value,
+              std::int64_t first) {
+    const std::int64_t row = value.row_elements();
+    const double* values = value.sequences[sequence].data() + first;
+    double largest = 0;
+    for (int i = 0; i < 32; ++i) largest = std::max(largest, std::abs(values[i]));
+    const double scale = largest == 0 ? 1 : std::exp2(std::ceil(std::log2(largest / 127)));
+    for (int i = 0; i < 32; ++i) {
+      const Q8Place place = q8_place(type, offset, sequence, first / row, first % row + i);
+      const auto code = static_cast<int>(values[i] / scale);
+      if (code * scale != values[i]) ADD_FAILURE() << "no code for " << values[i] << " at scale " << scale;
+      *place.code = static_cast<std::byte>(code ^ place.flip);
+      store_value(ir::ElementType::f16, scale, place.scale);
+    }
+  }
+
+  [[nodiscard]] double get_q8(const ir::Type& type, std::int64_t offset, std::size_t sequence, std::int64_t position,
+                              std::int64_t element) const {
+    const Q8Place place = q8_place(type, offset, sequence, position, element);
+    const auto code = static_cast<std::int8_t>(static_cast<int>(*place.code) ^ place.flip);
+    return code * load_value(ir::ElementType::f16, place.scale);
+  }
+
   [[nodiscard]] std::byte* place(const ir::Type& type, std::int64_t offset, std::size_t sequence, std::int64_t position,
                                  std::int64_t element) const {
     const std::int64_t width = type.shape.empty() ? 1 : type.shape.back().constant();
@@ -123,7 +181,7 @@ class PagedStates {
     const std::int64_t e = element % width;
     const std::int64_t slot = position % page_positions_;
     std::int64_t index = (outer * page_positions_ + slot) * width + e;
-    if (type.encoding == "columns16") {
+    if (type.order == "columns16") {
       index = outer * page_positions_ * width + slot / 16 * 16 * width + e * 16 + slot % 16;
     }
     return tables_[sequence][static_cast<std::size_t>(position / page_positions_)] + offset +

@@ -257,6 +257,7 @@ TEST_P(RowsTest, Rope) {
       args.in_stride = args.out_stride = heads * width;
       args.table = angles.data();
       args.table_stride = rotated;
+      args.sines = pairs;
       const auto apply = [&](const KernelTable& t, bool in_place) {
         std::vector<float> out = in_place ? in : std::vector<float>(in.size(), -7.0F);
         args.in = in_place ? out.data() : in.data();
@@ -337,6 +338,33 @@ TEST_P(RowsTest, KvAppendWritesF16WhereThePageSays) {
     }
     for (std::int64_t i = 0; i < page_bytes * rows; ++i) written += pages.data()[i] != std::byte{0xa5} ? 1 : 0;
     EXPECT_LE(written, rows * kv_heads * width * 4) << "wrote elsewhere";
+  }
+}
+
+TEST_P(RowsTest, AppendOfBlocksEqualsPortable) {
+  std::mt19937 random(14);
+  auto x = random_floats(64 * 32, random);
+  for (std::size_t block = 0; block < 64; ++block) {  // scales from where f16 has none to where it overflows
+    for (std::size_t i = 0; i < 32; ++i) x[32 * block + i] *= std::ldexp(1.0F, static_cast<int>(block) - 32);
+  }
+  const auto unusual = unusual_floats();
+  for (std::size_t i = 0; i < unusual.size() && i < 20; ++i) x[32 * (20 + i) + i] = unusual[i];
+  for (const std::int64_t slot : {0, 17, 63}) {
+    for (const bool keys : {true, false}) {
+      const std::int64_t bytes = kv_page_bytes(KvEncoding::q8_0, 8, 256);
+      const Bytes own(bytes);
+      const Bytes expected(bytes);
+      const auto write = [&](const KernelTable& t, std::byte* page, std::int64_t first, std::int64_t last) {
+        (keys ? t.append_keys_q8 : t.append_values_q8)(x.data(), 256, first, last, slot, page);
+      };
+      write(table(), own.data(), 30, 64);
+      write(table(), own.data(), 0, 30);
+      write(portable_table(), expected.data(), 0, 64);
+      EXPECT_EQ(std::memcmp(own.data(), expected.data(), static_cast<std::size_t>(bytes)), 0);
+      std::int64_t written = 0;
+      for (std::int64_t i = 0; i < bytes; ++i) written += own.data()[i] != std::byte{0xa5} ? 1 : 0;
+      EXPECT_LE(written, 64 * 34) << "wrote elsewhere";
+    }
   }
 }
 

@@ -12,7 +12,7 @@ import pytest
 
 BINARY = str(Path(os.environ["HEADRACE_BIN_DIR"]) / "headrace")
 MODEL = os.environ["HEADRACE_MODEL"]
-VERBS = ["bench", "chat", "doctor", "info", "perplexity", "run", "tokenize"]
+VERBS = ["bench", "chat", "doctor", "info", "perplexity", "quantize", "run", "tokenize"]
 TIMEOUT = 120
 
 
@@ -75,6 +75,7 @@ def test_version():
         (["run", MODEL, "-p", "x", "-n", "-1"], "--max-tokens: expected a whole number"),
         (["run", MODEL, "-p", "x", "-c", "99999999999"], "--context: expected a whole number"),
         (["run", MODEL, "-p", "x", "--isa", "sse9"], "--isa: expected one of portable"),
+        (["run", MODEL, "-p", "x", "--kv", "q4_0"], "--kv: expected one of f16, bf16, q8_0, got"),
         (["run", MODEL, "-p", "x", "-f", "y"], "excludes"),
         (["run", MODEL, "-p", "x", "surplus"], "unexpected argument 'surplus'"),
         (["run", MODEL], "expected a prompt"),
@@ -175,6 +176,20 @@ def test_json_of_an_answer():
     report = json.loads(succeeds("info", MODEL, "--json"))["memory"]
     limit = report["weight_bytes"] + report["kv_bytes"] + 200_000_000
     assert 50_000_000 < answer["peak_memory_bytes"] < limit
+
+
+def test_keys_and_values_are_held_as_asked():
+    memory = {
+        kv: json.loads(succeeds("info", MODEL, "-c", "8192", "--kv", kv, "--json"))["memory"]
+        for kv in ("f16", "bf16", "q8_0")
+    }
+    assert json.loads(succeeds("info", MODEL, "-c", "8192", "--json"))["memory"] == memory["f16"]
+    assert memory["f16"]["kv_bytes"] == memory["bf16"]["kv_bytes"]
+    assert memory["q8_0"]["kv_bytes"] * 32 == memory["f16"]["kv_bytes"] * 17
+    assert [memory[kv]["kv_encoding"] for kv in memory] == list(memory)
+    assert "q8_0" in succeeds("info", MODEL, "--kv", "q8_0")
+    for kv in ("bf16", "q8_0"):
+        assert "Berlin" in run_json("-p", "What is the capital of Germany?", "-n", "20", "--kv", kv)["text"]
 
 
 def test_text_equals_the_json_text():
@@ -540,8 +555,11 @@ def test_info():
     assert memory["kv_bytes_per_position"] == 30 * 2 * 3 * 64 * 2
     small = json.loads(succeeds("info", MODEL, "--json", "-c", "64"))["memory"]
     assert small["context"] == 64 and small["kv_bytes"] < memory["kv_bytes"] / 10
+    assert report["shape"]["experts"] == 0
+    # The output is the embedding, so that a token reads all Weights.
+    assert memory["token_bytes"] == sum(use["bytes"] for use in report["formats"])
     text = succeeds("info", MODEL)
-    assert "q4_1" in text and "30 layers" in text
+    assert "q4_1" in text and "30 layers" in text and "experts" not in text
 
 
 def test_info_program_and_plan():

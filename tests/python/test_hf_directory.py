@@ -148,6 +148,11 @@ def test_shapes_and_dtypes_that_are_refused(tmp_path):
     assert "expected one tensor for 'blk.0.ffn_up.weight', found two" in error_of(folder)
 
 
-def test_a_window_bounds_the_context(tmp_path):
-    folder = broken(tmp_path, {"model_type": "mistral", "sliding_window": 64})
-    assert json.loads(output("info", folder, "--json"))["shape"]["context_length"] == 64
+def test_windows(tmp_path):
+    folder = broken(tmp_path / "a", {"model_type": "mistral", "sliding_window": 64})
+    assert "window = 64" in output("info", folder, "--program")
+    folder = broken(tmp_path / "b", {"model_type": "mistral", "sliding_window": None})
+    assert "window = 0" in output("info", folder, "--program")
+    # Qwen's configs name a window and switch it off.
+    folder = broken(tmp_path / "c", {"model_type": "qwen2", "sliding_window": 64, "use_sliding_window": False})
+    assert "window = 0" in output("info", folder, "--program")

@@ -38,6 +38,15 @@ def test_perplexity_is_within_a_thousandth(total):
     assert abs(total.perplexity_ratio - 1) < 0.001
 
 
+@pytest.mark.parametrize("kv, kl, ratio", [("bf16", 2e-4, 0.002), ("q8_0", 1e-3, 0.003)])
+def test_other_encodings_of_keys_and_values(texts, kv, kl, ratio):
+    logits = engine_logits(os.environ["HEADRACE_MODEL"], [text.token_ids for text in texts], V, kv=kv)
+    total = combine([text.difference(rows) for text, rows in zip(texts, logits, strict=True)])
+    assert np.isfinite(total.kl).all()
+    assert 1e-6 < total.kl.mean() < kl  # more than f16 loses, or the option does nothing
+    assert abs(total.perplexity_ratio - 1) < ratio
+
+
 def test_text_is_the_same_in_batches_and_chunks(texts):
     """Bits, not tolerances: the contract on a real model."""
     sequences = [text.token_ids for text in texts[:4]]

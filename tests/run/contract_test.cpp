@@ -17,6 +17,8 @@ namespace headrace::run {
 namespace {
 
 using headrace::testing::TinyModel;
+using headrace::testing::TinyShape;
+using kernels::KvEncoding;
 using Row = std::vector<float>;
 
 constexpr std::int64_t max_rows = 64;
@@ -26,7 +28,8 @@ struct Fixture {
   std::unique_ptr<Engine> engine;
 };
 
-Fixture make(const TinyModel& tiny, kernels::Isa isa, int threads, std::int64_t sequences = 4) {
+Fixture make(const TinyModel& tiny, kernels::Isa isa, int threads, std::int64_t sequences = 4,
+             KvEncoding kv = KvEncoding::f16) {
   Fixture setup;
   ContextOptions options;
   options.threads = threads;
@@ -37,6 +40,7 @@ Fixture make(const TinyModel& tiny, kernels::Isa isa, int threads, std::int64_t 
   engine.sequences = sequences;
   engine.context = 1200;
   engine.isa = isa;
+  engine.kv = kv;
   const models::Model model = tiny.model({engine.rows, engine.wanted, engine.sequences, engine.context});
   setup.engine = Engine::create(model.program, tiny.store, engine, *setup.context);
   return setup;
@@ -85,16 +89,32 @@ std::vector<Row> slice(const std::vector<Row>& rows, std::size_t begin) {
   return {rows.begin() + static_cast<std::ptrdiff_t>(begin), rows.end()};
 }
 
-class Contract : public ::testing::TestWithParam<std::string> {};
+/// A model, and how State holds keys and values.
+struct ModelCase {
+  std::string name;
+  std::string format;
+  TinyShape shape;
+  KvEncoding kv = KvEncoding::f16;
+};
+
+/// Heads of 32, a block of q8_0.
+const TinyShape wide_heads = {.heads = 2, .kv_heads = 1};
+
+class Contract : public ::testing::TestWithParam<ModelCase> {
+ protected:
+  [[nodiscard]] static Fixture fixture(const TinyModel& tiny, kernels::Isa isa, int threads) {
+    return make(tiny, isa, threads, 4, GetParam().kv);
+  }
+};
 
 TEST_P(Contract, HoldsForEveryIsaThreadCountAndChunk) {
-  const TinyModel tiny(GetParam(), headrace::testing::tiny_shape(GetParam()), 1);
+  const TinyModel tiny(GetParam().format, GetParam().shape, 1);
   const std::vector<TokenId> tokens = random_tokens(150, 2);
   for (const TokenClass token_class : {TokenClass::generated, TokenClass::prompt}) {
     std::vector<Row> expected;
     for (const kernels::Isa isa : kernels::available_isas()) {
       for (const int threads : {1, 2}) {
-        Fixture setup = make(tiny, isa, threads);
+        Fixture setup = fixture(tiny, isa, threads);
         // The ids of the prompt class may differ by ISA, those of the generated class may not.
         if (threads == 1 && (expected.empty() || token_class == TokenClass::prompt)) {
           Session session = setup.engine->open();
@@ -112,8 +132,8 @@ TEST_P(Contract, HoldsForEveryIsaThreadCountAndChunk) {
 }
 
 TEST_P(Contract, HoldsInABatchOfUnequalSequences) {
-  const TinyModel tiny(GetParam(), headrace::testing::tiny_shape(GetParam()), 3);
-  Fixture setup = make(tiny, kernels::available_isas().back(), 2);
+  const TinyModel tiny(GetParam().format, GetParam().shape, 3);
+  Fixture setup = fixture(tiny, kernels::available_isas().back(), 2);
   Engine& engine = *setup.engine;
   const std::vector<std::size_t> pasts = {3, 65, 0, 130};
   const std::vector<std::size_t> news = {1, 20, 33, 1};
@@ -146,8 +166,8 @@ TEST_P(Contract, HoldsInABatchOfUnequalSequences) {
 }
 
 TEST_P(Contract, HoldsAfterAbortTruncationForkAndPrefixSharing) {
-  const TinyModel tiny(GetParam(), headrace::testing::tiny_shape(GetParam()), 5);
-  Fixture setup = make(tiny, kernels::available_isas().back(), 2);
+  const TinyModel tiny(GetParam().format, GetParam().shape, 5);
+  Fixture setup = fixture(tiny, kernels::available_isas().back(), 2);
   Engine& engine = *setup.engine;
   const std::vector<TokenId> tokens = random_tokens(200, 6);
   const std::vector<TokenId> others = random_tokens(40, 7);
@@ -191,28 +211,61 @@ TEST_P(Contract, HoldsAfterAbortTruncationForkAndPrefixSharing) {
       "of the session whose pages were shared");
 }
 
-std::vector<std::string> format_names() {
-  std::vector<std::string> names;
-  for (const formats::Format& format : formats::format_table()) names.emplace_back(format.name);
-  return names;
+/// All Formats, in a llama, in a mixture and in gpt-oss. Of 7 experts each row uses 3: in a step of many rows most
+/// experts have several, in one of few rows one or none.
+std::vector<ModelCase> model_cases() {
+  std::vector<ModelCase> cases;
+  for (const formats::Format& format : formats::format_table()) {
+    const std::string name(format.name);
+    cases.push_back({name, name, headrace::testing::tiny_shape(name)});
+  }
+  for (const std::string name : {"f32", "q8_0", "q4_1", "q4_k"}) {
+    TinyShape shape = headrace::testing::tiny_shape(name);
+    shape.experts = 7;
+    shape.experts_used = 3;
+    cases.push_back({"mixture_" + name, name, shape});
+  }
+  for (const std::string name : {"f32", "mxfp4"}) {
+    TinyShape shape = headrace::testing::tiny_shape(name);
+    shape.experts = 5;
+    shape.experts_used = 2;
+    shape.gpt_oss = true;
+    cases.push_back({"gpt_oss_" + name, name, shape});
+  }
+  TinyShape gpt_oss = wide_heads;
+  gpt_oss.gpt_oss = true;
+  gpt_oss.experts = 4;
+  gpt_oss.experts_used = 2;
+  cases.push_back({"q4_1_kv_bf16", "q4_1", {}, KvEncoding::bf16});
+  cases.push_back({"q4_1_kv_q8_0", "q4_1", wide_heads, KvEncoding::q8_0});
+  cases.push_back({"gpt_oss_kv_q8_0", "q8_0", gpt_oss, KvEncoding::q8_0});
+  return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, Contract, ::testing::ValuesIn(format_names()),
-                         [](const auto& instance) { return instance.param; });
+INSTANTIATE_TEST_SUITE_P(Models, Contract, ::testing::ValuesIn(model_cases()),
+                         [](const auto& instance) { return instance.param.name; });
 
 TEST(Engine, LongPastsCrossSpans) {
-  const TinyModel tiny("q4_1", {}, 8);
+  const TinyModel tiny("q4_1", wide_heads, 8);
   const std::vector<TokenId> tokens = random_tokens(1100, 9);
-  std::vector<Row> expected;
-  for (const kernels::Isa isa : kernels::available_isas()) {
-    for (const int threads : {1, 2}) {
-      Fixture setup = make(tiny, isa, threads);
-      Session session = setup.engine->open();
-      feed(*setup.engine, session, std::span(tokens).first(1000), threads == 1 ? 64 : 33, TokenClass::generated);
-      const auto rows =
-          feed(*setup.engine, session, std::span(tokens).subspan(1000), threads == 1 ? 1 : 50, TokenClass::generated);
-      if (expected.empty()) expected = rows;
-      expect_equal(rows, expected, std::string(kernels::isa_name(isa)));
+  std::vector<Row> of_f16;
+  for (const KvEncoding kv : {KvEncoding::f16, KvEncoding::bf16, KvEncoding::q8_0}) {
+    std::vector<Row> expected;
+    for (const kernels::Isa isa : kernels::available_isas()) {
+      for (const int threads : {1, 2}) {
+        Fixture setup = make(tiny, isa, threads, 4, kv);
+        Session session = setup.engine->open();
+        feed(*setup.engine, session, std::span(tokens).first(1000), threads == 1 ? 64 : 33, TokenClass::generated);
+        const auto rows =
+            feed(*setup.engine, session, std::span(tokens).subspan(1000), threads == 1 ? 1 : 50, TokenClass::generated);
+        if (expected.empty()) expected = rows;
+        expect_equal(rows, expected, std::string(kernels::isa_name(isa)));
+      }
+    }
+    if (kv == KvEncoding::f16) {
+      of_f16 = expected;
+    } else {
+      EXPECT_NE(expected, of_f16) << "the option does nothing";
     }
   }
 }
@@ -248,19 +301,59 @@ TEST(Engine, RefusesWhatDoesNotFitAndStaysUsable) {
 }
 
 TEST(Engine, NamesWhatMemoryIsNeeded) {
-  const TinyModel tiny("f32", {}, 11);
+  const TinyModel tiny("f32", wide_heads, 11);
   ContextOptions options;
   options.threads = 1;
   options.memory_limit_bytes = 1 << 20;
   const auto context = Context::create(options);
-  EngineOptions engine;
-  engine.isa = kernels::Isa::portable;
-  const models::Model model = tiny.model({engine.rows, engine.wanted, engine.sequences, engine.context});
+  const auto create = [&](KvEncoding kv, std::int64_t sequences, std::int64_t positions) {
+    EngineOptions engine;
+    engine.isa = kernels::Isa::portable;
+    engine.kv = kv;
+    engine.rows = engine.wanted = 16;
+    engine.sequences = sequences;
+    engine.context = positions;
+    const models::Model model = tiny.model({engine.rows, engine.wanted, engine.sequences, engine.context});
+    return Engine::create(model.program, tiny.store, engine, *context);
+  };
+  std::int64_t of_f16 = 0;
+  for (const KvEncoding kv : {KvEncoding::f16, KvEncoding::bf16, KvEncoding::q8_0}) {
+    for (const std::int64_t sequences : {1, 3}) {
+      std::int64_t fits = 0;
+      try {
+        create(kv, sequences, 1 << 20);
+        FAIL() << "accepted";
+      } catch (const ResourceError& error) {
+        const std::string message = error.what();
+        EXPECT_NE(message.find("KV"), std::string::npos) << message;
+        const std::string before = "a context of ";
+        const auto place = message.find(before);
+        ASSERT_NE(place, std::string::npos) << message;
+        fits = std::stoll(message.substr(place + before.size()));
+      }
+      // What is named does fit, and hardly more would.
+      ASSERT_GT(fits, 64);
+      EXPECT_NO_THROW(create(kv, sequences, fits));
+      EXPECT_THROW(create(kv, sequences, fits + 128), ResourceError);
+      if (sequences > 1) continue;
+      if (kv == KvEncoding::f16) of_f16 = fits;
+      if (kv == KvEncoding::bf16) {
+        EXPECT_EQ(fits, of_f16);
+      }
+      if (kv == KvEncoding::q8_0) {
+        EXPECT_GT(fits, of_f16 * 8 / 5);
+      }
+    }
+  }
+}
+
+TEST(Engine, RefusesHeadsThatAreNotInBlocks) {
+  const TinyModel tiny("f32", {}, 11);
   try {
-    Engine::create(model.program, tiny.store, engine, *context);
+    make(tiny, kernels::Isa::portable, 1, 1, KvEncoding::q8_0);
     FAIL() << "accepted";
-  } catch (const ResourceError& error) {
-    EXPECT_NE(std::string(error.what()).find("KV"), std::string::npos) << error.what();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("multiple of 32"), std::string::npos) << error.what();
   }
 }
 

@@ -27,6 +27,11 @@ struct TinyShape {
   std::int64_t kv_heads = 2;
   std::int64_t feed_forward = 96;
   std::int64_t vocabulary = 100;
+  std::int64_t experts = 0;  ///< 0: the layers have none
+  std::int64_t experts_used = 0;
+  /// gpt-oss: experts with biases, sinks, windows; else a llama.
+  bool gpt_oss = false;
+  std::int64_t window = 20;  ///< of gpt-oss
 };
 
 /// A small shape whose rows are whole blocks of the Format.
@@ -84,49 +89,16 @@ inline std::vector<std::byte> random_weight(const formats::Format& format, std::
   return bytes;
 }
 
-/// A llama with the matrices in `format`.
+/// A model with the matrices in `format`; routers, norms and biases are f32.
 class TinyModel {
  public:
-  TinyModel(const std::string& format_name, const TinyShape& shape, unsigned seed) {
-    const formats::Format* format = formats::find_format(format_name);
-    const formats::Format* plain = formats::find_format("f32");
-    std::mt19937 random(seed);
-    formats::testing::GgufBuilder builder;
-    builder.add("general.architecture", "llama");
-    const auto u32 = [&](const char* key, std::int64_t value) { builder.add(key, static_cast<std::uint32_t>(value)); };
-    u32("llama.block_count", shape.layers);
-    u32("llama.embedding_length", shape.width);
-    u32("llama.feed_forward_length", shape.feed_forward);
-    u32("llama.attention.head_count", shape.heads);
-    u32("llama.attention.head_count_kv", shape.kv_heads);
-    u32("llama.context_length", 4096);
-    builder.add("llama.attention.layer_norm_rms_epsilon", 1e-5f);
-    const auto add = [&](const std::string& name, std::int64_t outputs, std::int64_t inputs) {
-      const bool vector = outputs == 1;
-      const formats::Format& used = vector ? *plain : *format;
-      std::vector<std::byte> bytes =
-          random_weight(used, outputs * inputs, vector ? 1.0 : 1.0 / std::sqrt(static_cast<double>(inputs)), random);
-      std::vector<std::uint64_t> dimensions = {static_cast<std::uint64_t>(inputs)};
-      if (!vector) dimensions.push_back(static_cast<std::uint64_t>(outputs));
-      builder.tensor(name, dimensions, used.gguf_type, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-      store.add(name, std::move(bytes));
-    };
-    const std::int64_t kv = shape.width / shape.heads * shape.kv_heads;
-    add("token_embd.weight", shape.vocabulary, shape.width);
-    for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
-      const std::string prefix = "blk." + std::to_string(layer) + ".";
-      add(prefix + "attn_norm.weight", 1, shape.width);
-      add(prefix + "attn_q.weight", shape.width, shape.width);
-      add(prefix + "attn_k.weight", kv, shape.width);
-      add(prefix + "attn_v.weight", kv, shape.width);
-      add(prefix + "attn_output.weight", shape.width, shape.width);
-      add(prefix + "ffn_norm.weight", 1, shape.width);
-      add(prefix + "ffn_gate.weight", shape.feed_forward, shape.width);
-      add(prefix + "ffn_up.weight", shape.feed_forward, shape.width);
-      add(prefix + "ffn_down.weight", shape.width, shape.feed_forward);
-    }
-    add("output_norm.weight", 1, shape.width);
-    file_ = builder.build();
+  TinyModel(const std::string& format_name, const TinyShape& shape, unsigned seed)
+      : format_(*formats::find_format(format_name)), shape_(shape), random_(seed) {
+    add_config();
+    add("token_embd.weight", {shape.vocabulary, shape.width});
+    for (std::int64_t layer = 0; layer < shape.layers; ++layer) add_layer("blk." + std::to_string(layer) + ".");
+    add_vector("output_norm.weight", shape.width, 1);
+    file_ = builder_.build();
   }
 
   [[nodiscard]] models::Model model(const models::StepLimits& limits) const {
@@ -137,6 +109,83 @@ class TinyModel {
   stream::MemoryStore store;
 
  private:
+  void add_config() {
+    const std::string family = shape_.gpt_oss ? "gpt-oss" : "llama";
+    builder_.add("general.architecture", family);
+    const auto u32 = [&](const char* key, std::int64_t value) {
+      builder_.add(family + key, static_cast<std::uint32_t>(value));
+    };
+    u32(".block_count", shape_.layers);
+    u32(".embedding_length", shape_.width);
+    u32(".feed_forward_length", shape_.feed_forward);
+    u32(".attention.head_count", shape_.heads);
+    u32(".attention.head_count_kv", shape_.kv_heads);
+    u32(".context_length", 4096);
+    builder_.add(family + ".attention.layer_norm_rms_epsilon", 1e-5f);
+    if (shape_.experts > 0) {
+      u32(".expert_count", shape_.experts);
+      u32(".expert_used_count", shape_.experts_used);
+    }
+    if (shape_.gpt_oss) u32(".attention.sliding_window", shape_.window);
+  }
+
+  void add_layer(const std::string& prefix) {
+    const std::int64_t width = shape_.width;
+    const std::int64_t feed_forward = shape_.feed_forward;
+    const std::int64_t kv = width / shape_.heads * shape_.kv_heads;
+    add_vector(prefix + "attn_norm.weight", width, 1);
+    add_linear(prefix + "attn_q", width, width);
+    add_linear(prefix + "attn_k", kv, width);
+    add_linear(prefix + "attn_v", kv, width);
+    add_linear(prefix + "attn_output", width, width);
+    add_vector(prefix + (shape_.gpt_oss ? "post_attention_norm.weight" : "ffn_norm.weight"), width, 1);
+    if (shape_.gpt_oss) add_vector(prefix + "attn_sinks.weight", shape_.heads, 1);
+    if (shape_.experts == 0) {
+      add_linear(prefix + "ffn_gate", feed_forward, width);
+      add_linear(prefix + "ffn_up", feed_forward, width);
+      add_linear(prefix + "ffn_down", width, feed_forward);
+      return;
+    }
+    const formats::Format& plain = *formats::find_format("f32");
+    add(prefix + "ffn_gate_inp.weight", {shape_.experts, width}, &plain);
+    if (shape_.gpt_oss) add_vector(prefix + "ffn_gate_inp.bias", shape_.experts, 0.5);
+    const auto add_experts = [&](const std::string& name, std::int64_t outputs, std::int64_t inputs) {
+      add(prefix + name + ".weight", {shape_.experts, outputs, inputs});
+      if (shape_.gpt_oss) add(prefix + name + ".bias", {shape_.experts, outputs}, &plain);
+    };
+    add_experts("ffn_gate_exps", feed_forward, width);
+    add_experts("ffn_up_exps", feed_forward, width);
+    add_experts("ffn_down_exps", width, feed_forward);
+  }
+
+  void add_linear(const std::string& name, std::int64_t outputs, std::int64_t inputs) {
+    add(name + ".weight", {outputs, inputs});
+    if (shape_.gpt_oss) add_vector(name + ".bias", outputs, 0.5);
+  }
+
+  /// A matrix, or several.
+  void add(const std::string& name, const std::vector<std::int64_t>& shape, const formats::Format* format = nullptr) {
+    add_tensor(name, shape, format == nullptr ? format_ : *format, 1.0 / std::sqrt(static_cast<double>(shape.back())));
+  }
+
+  void add_vector(const std::string& name, std::int64_t size, double scale) {
+    add_tensor(name, {size}, *formats::find_format("f32"), scale);
+  }
+
+  void add_tensor(const std::string& name, const std::vector<std::int64_t>& shape, const formats::Format& format,
+                  double scale) {
+    std::int64_t elements = 1;
+    for (const std::int64_t size : shape) elements *= size;
+    std::vector<std::byte> bytes = random_weight(format, elements, scale, random_);
+    const std::vector<std::uint64_t> dimensions(shape.rbegin(), shape.rend());
+    builder_.tensor(name, dimensions, format.gguf_type, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    store.add(name, std::move(bytes));
+  }
+
+  const formats::Format& format_;
+  TinyShape shape_;
+  std::mt19937 random_;
+  formats::testing::GgufBuilder builder_;
   std::string file_;
 };
 

@@ -1,6 +1,6 @@
-// engine_logits MODEL ISA CLASS CHUNK BATCH: reads lines of token ids from stdin, and writes for each line its
+// engine_logits MODEL ISA CLASS CHUNK BATCH KV: reads lines of token ids from stdin, and writes for each line its
 // teacher-forced logits f32 [T, V] by the Engine to stdout. ISA: a name, or best; CLASS: prompt or generated; CHUNK:
-// rows of one sequence in a step; BATCH: sequences that step together.
+// rows of one sequence in a step; BATCH: sequences that step together; KV: how keys and values are held.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -55,7 +55,7 @@ void feed(run::Engine& engine, std::span<Sequence> sequences, run::TokenClass to
 }
 
 void write_logits(const std::string& path, const std::string& isa_name, const std::string& class_name,
-                  std::int64_t chunk, std::int64_t batch) {
+                  std::int64_t chunk, std::int64_t batch, const std::string& kv_name) {
   const models::ModelFile file(path);
   const auto context = Context::create({});
   run::EngineOptions options;
@@ -70,6 +70,13 @@ void write_logits(const std::string& path, const std::string& isa_name, const st
     found = true;
   }
   if (!found) fail<UsageError>("expected an ISA of this machine, got {}", isa_name);
+  found = false;
+  for (const auto kv : {kernels::KvEncoding::f16, kernels::KvEncoding::bf16, kernels::KvEncoding::q8_0}) {
+    if (kernels::kv_encoding_name(kv) != kv_name) continue;
+    options.kv = kv;
+    found = true;
+  }
+  if (!found) fail<UsageError>("expected f16, bf16 or q8_0, got {}", kv_name);
   if (class_name != "prompt" && class_name != "generated") fail<UsageError>("expected a class, got {}", class_name);
   const auto token_class = class_name == "prompt" ? run::TokenClass::prompt : run::TokenClass::generated;
   const auto engine = models::load_engine(file, options, *context);
@@ -92,12 +99,13 @@ void write_logits(const std::string& path, const std::string& isa_name, const st
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 6) {
-    std::fputs("usage: engine_logits MODEL ISA CLASS CHUNK BATCH < ids\n", stderr);
+  if (argc != 7) {
+    std::fputs("usage: engine_logits MODEL ISA CLASS CHUNK BATCH KV < ids\n", stderr);
     return 2;
   }
   try {
-    write_logits(argv[1], argv[2], argv[3], std::strtol(argv[4], nullptr, 10), std::strtol(argv[5], nullptr, 10));
+    write_logits(argv[1], argv[2], argv[3], std::strtol(argv[4], nullptr, 10), std::strtol(argv[5], nullptr, 10),
+                 argv[6]);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 3;

@@ -136,6 +136,7 @@ int run_bench(const Options& options, Invocation& invocation) {
 
   measure::BenchOptions bench_options;
   bench_options.repeats = options.repeats;
+  bench_options.experts_used = model.shape.experts_used;
   std::string what = "benchmark";
   std::unique_ptr<Progress> progress;
   bench_options.on_progress = [&](std::string_view now, std::int64_t done, std::int64_t total) {
@@ -169,6 +170,7 @@ std::function<int(Invocation&)> declare(CLI::App& app) {
                            "positions that no test may exceed; 0: as many as the model was trained for");
   add_threads(app, options->engine);
   add_isa(app, options->engine);
+  add_kv(app, options->engine);
   add_json(app, options->json);
   return [options](Invocation& invocation) { return run_bench(*options, invocation); };
 }

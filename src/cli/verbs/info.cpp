@@ -15,6 +15,7 @@
 #include "ir/text.hpp"
 #include "kernels/catalog.hpp"
 #include "machine/measure.hpp"
+#include "measure/work.hpp"
 
 namespace headrace::cli {
 
@@ -49,6 +50,8 @@ int show(const Options& options, Invocation& invocation) {
     catalog = kernels::make_catalog(engine_flags.isa);
     plan = models::plan_model(file, engine_flags, *catalog, /*memory_bytes=*/0);
     report.memory = memory_of(*plan);
+    const measure::Work token = measure::step_work(model->program, *plan, *catalog, {}, model->shape.experts_used);
+    report.memory->token_bytes = static_cast<std::int64_t>(token.weight_bytes);
   } catch (const InputError& error) {
     // A file that cannot be run still has a header to show, but no Program.
     if (options.program || options.plan) throw;
@@ -81,6 +84,7 @@ std::function<int(Invocation&)> declare(CLI::App& app) {
   add_context(app, options->engine);
   add_threads(app, options->engine);
   add_isa(app, options->engine);
+  add_kv(app, options->engine);
   add_json(app, options->json);
   return [options](Invocation& invocation) { return show(*options, invocation); };
 }
@@ -93,7 +97,7 @@ Verb verb_info() {
           .details = "Reads the header only. Memory is that of one sequence with a context of -c positions.\n",
           .example =
               "  headrace info smollm2\n"
-              "  headrace info model.gguf -c 32768 --json\n"
+              "  headrace info model.gguf -c 32768 --kv q8_0 --json\n"
               "  headrace info smollm2 --program",
           .declare = declare};
 }

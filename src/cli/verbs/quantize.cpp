@@ -12,6 +12,7 @@
 #include "cli/interrupt.hpp"
 #include "cli/load.hpp"
 #include "cli/options.hpp"
+#include "cli/peak_memory.hpp"
 #include "cli/progress.hpp"
 #include "cli/verb.hpp"
 #include "formats/gguf.hpp"
@@ -96,6 +97,7 @@ nlohmann::ordered_json to_json(const models::QuantizeReport& report, const Optio
           {"in_bytes", report.in_bytes},
           {"out_bytes", report.out_bytes},
           {"bits_per_weight", bits_per_weight(report)},
+          {"peak_memory_bytes", peak_memory_bytes()},
           {"tensors", std::move(tensors)}};
 }
 

@@ -26,6 +26,25 @@ std::vector<ValueId> expand_silu_multiply(Builder& b, std::span<const ValueId> o
   return {b.op("multiply", {b.op("silu", {operands[0]}), operands[1]})};
 }
 
+std::vector<Type> infer_clamped_swiglu(const InferContext& context) {
+  const auto limit = context.attribute<double>("limit");
+  context.expect(limit > 0, "a limit above 0", fmt::format("{}", limit));
+  return infer_silu_multiply(context);
+}
+
+std::vector<ValueId> expand_clamped_swiglu(Builder& b, std::span<const ValueId> operands,
+                                           const Attributes& attributes) {
+  const auto scalar = [&](double value) {
+    return b.op("constant", {}, {{"shape", std::vector<std::int64_t>{}}, {"values", std::vector<double>{value}}});
+  };
+  const auto limit = std::get<double>(attributes.at("limit"));
+  const ValueId gate = b.op("minimum", {operands[0], scalar(limit)});
+  const ValueId up = b.op("maximum", {b.op("minimum", {operands[1], scalar(limit)}), scalar(-limit)});
+  const ValueId scaled = b.op("multiply", {gate, scalar(std::get<double>(attributes.at("alpha")))});
+  const ValueId denominator = b.op("add", {scalar(1), b.op("exp", {b.op("negate", {scaled})})});
+  return {b.op("multiply", {b.op("divide", {gate, denominator}), b.op("add", {up, scalar(1)})})};
+}
+
 }  // namespace
 
 OpFamily ops_activation() {
@@ -41,7 +60,17 @@ OpFamily ops_activation() {
   silu_multiply.minimum_operands = silu_multiply.maximum_operands = 2;
   silu_multiply.infer = infer_silu_multiply;
   silu_multiply.expand = expand_silu_multiply;
-  return {std::move(silu), std::move(silu_multiply)};
+
+  OpDef clamped_swiglu;
+  clamped_swiglu.name = "clamped_swiglu";
+  clamped_swiglu.doc =
+      "g sigmoid(alpha g) (u + 1) with g = gate up to limit, u = up within +- limit (gpt-oss): f32[...] x f32[...] -> "
+      "f32[...]";
+  clamped_swiglu.minimum_operands = clamped_swiglu.maximum_operands = 2;
+  clamped_swiglu.attributes = {{"alpha", 1.702}, {"limit", 7.0}};
+  clamped_swiglu.infer = infer_clamped_swiglu;
+  clamped_swiglu.expand = expand_clamped_swiglu;
+  return {std::move(silu), std::move(silu_multiply), std::move(clamped_swiglu)};
 }
 
 }  // namespace headrace::ir

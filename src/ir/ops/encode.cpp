@@ -11,11 +11,11 @@ namespace {
 constexpr std::int64_t a16_block = 32;
 
 std::vector<Type> infer_encode(const InferContext& context) {
-  const Type& x = context.numeric(0, ElementType::f32, 2);
+  const Type& x = context.numeric(0, ElementType::f32, -1);
   const auto& to = context.attribute<std::string>("to");
   context.expect(is_encoding(to), "an encoding", to);
-  context.expect(x.shape[1].is_constant() && x.shape[1].constant() % a16_block == 0, "rows of whole blocks of 32",
-                 x.str());
+  const bool blocks = x.shape.size() >= 2 && x.shape.back().is_constant() && x.shape.back().constant() % a16_block == 0;
+  context.expect(blocks, "rows of whole blocks of 32", x.str());
   return {Type::encoded(to, x.shape)};
 }
 
@@ -52,14 +52,14 @@ void evaluate_decode(EvaluateContext& context) { context.result().values = conte
 OpFamily ops_encode() {
   OpDef encode;
   encode.name = "encode";
-  encode.doc = "codes and scales per block along the last axis: f32[T, K] -> a16[T, K]";
+  encode.doc = "codes and scales per block along the last axis: f32[..., K] -> a16[..., K]";
   encode.attributes = {{"to", std::string("a16"), false}};
   encode.infer = infer_encode;
   encode.evaluate = evaluate_encode;
 
   OpDef decode;
   decode.name = "decode";
-  decode.doc = "what the codes stand for, rounded to f32: a16[T, K] -> f32[T, K]";
+  decode.doc = "what the codes stand for, rounded to f32: a16[..., K] -> f32[..., K]";
   decode.infer = infer_decode;
   decode.evaluate = evaluate_decode;
   return {std::move(encode), std::move(decode)};

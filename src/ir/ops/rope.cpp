@@ -13,12 +13,18 @@ std::vector<Type> infer_rope_table(const InferContext& context) {
 }
 
 /// The angle position * frequency is taken in f64: at 100,000 positions f32 angles are off by 0.004.
-std::vector<ValueId> expand_rope_table(Builder& b, std::span<const ValueId> operands, const Attributes&) {
+std::vector<ValueId> expand_rope_table(Builder& b, std::span<const ValueId> operands, const Attributes& attributes) {
   const auto rows = b.type(operands[0]).shape[0];
   const Attributes wide = {{"to", std::string("f64")}};
   const ValueId position = b.op("reshape", {b.op("convert", {operands[0]}, wide)}, {{"shape", rows.str() + ", 1"}});
   const ValueId angle = b.op("multiply", {position, b.op("convert", {operands[1]}, wide)});
-  const ValueId table = b.op("concat", {b.op("cos", {angle}), b.op("sin", {angle})}, {{"axis", std::int64_t{1}}});
+  ValueId table = b.op("concat", {b.op("cos", {angle}), b.op("sin", {angle})}, {{"axis", std::int64_t{1}}});
+  // A magnitude is an f32 number, as kernels have it.
+  const auto magnitude = static_cast<double>(static_cast<float>(std::get<double>(attributes.at("magnitude"))));
+  if (magnitude != 1) {
+    const Attributes scalar = {{"shape", std::vector<std::int64_t>{}}, {"values", std::vector<double>{magnitude}}};
+    table = b.op("multiply", {table, b.op("convert", {b.op("constant", {}, scalar)}, wide)});
+  }
   return {b.op("convert", {table}, {{"to", std::string("f32")}})};
 }
 
@@ -74,8 +80,9 @@ std::vector<ValueId> expand_rope(Builder& b, std::span<const ValueId> operands, 
 OpFamily ops_rope() {
   OpDef table;
   table.name = "rope_table";
-  table.doc = "cosines, then sines of position * frequency: i32[T] x f32[E/2] -> f32[T, E]";
+  table.doc = "cosines, then sines of position * frequency, times a magnitude: i32[T] x f32[E/2] -> f32[T, E]";
   table.minimum_operands = table.maximum_operands = 2;
+  table.attributes = {{"magnitude", 1.0, false}};
   table.infer = infer_rope_table;
   table.expand = expand_rope_table;
 

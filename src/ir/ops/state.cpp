@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/half.hpp"
 #include "ir/interpreter.hpp"
 #include "ir/op.hpp"
 
@@ -20,7 +21,34 @@ std::vector<Type> infer_append(const InferContext& context) {
   context.expect(rows.shape == expected, "rows like " + state.str(), rows.str());
   context.expect(sequence.shape[0] == rows.shape[0] && position.shape[0] == rows.shape[0],
                  "a sequence and a position for each row", sequence.str() + " and " + position.str());
+  const bool in_blocks =
+      !state.shape.empty() && state.shape.back().is_constant() && state.shape.back().constant() % encoding_block == 0;
+  context.expect(state.encoding.empty() || in_blocks, "rows in whole blocks of 32", state.str());
   return {state};
+}
+
+/// Rounds a row to q8_0 in place: per block of 32, scale = f16(largest magnitude / 127), code = the nearest of [-127,
+/// 127] (docs/numerics.md).
+void round_to_q8(std::span<double> row) {
+  for (std::size_t first = 0; first < row.size(); first += encoding_block) {
+    const std::span<double> block = row.subspan(first, encoding_block);
+    float largest = 0;
+    for (const double value : block) {
+      const float magnitude = std::fabs(static_cast<float>(value));
+      if (!(magnitude <= largest)) largest = magnitude;
+    }
+    const float scale = f16_to_f32(f32_to_f16(largest / 127.0f));
+    for (double& value : block) {
+      if (!std::isfinite(scale)) {
+        value = std::nan("");
+      } else if (scale == 0) {
+        value = 0;
+      } else {
+        const float code = std::nearbyint(std::clamp(static_cast<float>(value) / scale, -127.0f, 127.0f));
+        value = static_cast<double>(code) * static_cast<double>(scale);
+      }
+    }
+  }
 }
 
 void evaluate_append(EvaluateContext& context) {
@@ -42,6 +70,7 @@ void evaluate_append(EvaluateContext& context) {
       const double value = rows.values[t * static_cast<std::size_t>(row) + static_cast<std::size_t>(i)];
       values.push_back(round_to(state->element, value));
     }
+    if (!state->encoding.empty()) round_to_q8(std::span(values).last(static_cast<std::size_t>(row)));
   }
   context.set_state(std::move(state));
 }

@@ -1,7 +1,10 @@
-// Attention over KV pages, and the append of f16 rows to them.
+// Attention over KV pages, and the append of rows to them.
 #include <algorithm>
 #include <cstddef>
 
+#include <fmt/format.h>
+
+#include "formats/format.hpp"
 #include "kernels/adapter.hpp"
 
 namespace headrace::kernels {
@@ -9,8 +12,14 @@ namespace {
 
 using ir::ElementType;
 
-bool is_f16_state(const ir::Type& type, std::string_view order) {
-  return type.is_state() && type.element == ElementType::f16 && type.shape.size() == 2 && type.encoding == order;
+/// How a State [K, E] of this order holds its rows, if attention's kernels read that.
+std::optional<KvEncoding> kv_encoding_of(const ir::Type& type, std::string_view order) {
+  if (!type.is_state() || type.shape.size() != 2 || type.order != order) return std::nullopt;
+  if (type.encoding == "q8_0") return KvEncoding::q8_0;
+  if (!type.encoding.empty()) return std::nullopt;
+  if (type.element == ElementType::f16) return KvEncoding::f16;
+  if (type.element == ElementType::bf16) return KvEncoding::bf16;
+  return std::nullopt;
 }
 
 // ---- attention -----------------------------------------------------------------------------------------------------
@@ -19,6 +28,9 @@ struct AttentionData {
   const KernelTable* table = nullptr;
   float scale = 1;
   std::int64_t window = 0;
+  KvEncoding encoding = KvEncoding::f16;
+  Layout key_layout;
+  LinearFunction key_dots = nullptr;
 };
 
 /// Spans of all rows that the partial form keeps at once; longer pasts take the whole form. 256 are 131,072 positions
@@ -83,6 +95,26 @@ bool fill_tables(const KernelCall& call, std::int64_t window, RowTables& tables)
   return true;
 }
 
+/// The whole form of one row, divided by query heads: by kv heads, 3 of them would keep one of 2 workers idle for a
+/// third of the time. A kv head that two workers share is read by both.
+void attend_query_heads(const KernelCall& call, const KernelTable& table, const AttentionArgs& args) noexcept {
+  const std::int64_t group = args.heads / args.kv_heads;
+  Range own = share(call, args.heads);
+  while (own.size() > 0) {
+    const std::int64_t kv_head = own.begin / group;
+    AttentionArgs part = args;
+    part.heads = std::min(own.end, (kv_head + 1) * group) - own.begin;
+    part.kv_heads = 1;
+    part.q += own.begin * args.head_width;
+    part.out += own.begin * args.head_width;
+    if (part.sinks != nullptr) part.sinks += own.begin;
+    part.k_offset += kv_page_bytes(args.encoding, kv_head, args.head_width);
+    part.v_offset += kv_page_bytes(args.encoding, kv_head, args.head_width);
+    table.attention(part, 0, 1);
+    own.begin += part.heads;
+  }
+}
+
 /// The share of a worker, of about as many positions as any other's.
 Range share_positions(const KernelCall& call, const RowTables& tables, const AttentionArgs& args, bool partial) {
   const std::int64_t all = tables.all_seen * args.kv_heads;
@@ -119,6 +151,9 @@ void run_attention(const KernelCall& call) noexcept {
   if (!fill_tables(call, data.window, tables)) return;
 
   AttentionArgs args;
+  args.encoding = data.encoding;
+  args.key_layout = data.key_layout;
+  args.key_dots = data.key_dots;
   args.heads = q.dims[1];
   args.kv_heads = keys.dims[0];
   args.head_width = q.dims[2];
@@ -139,6 +174,10 @@ void run_attention(const KernelCall& call) noexcept {
   const bool partial = rows <= max_partial_rows && tables.tile_count == rows && args.max_spans > 1 &&
                        args.max_spans * rows <= max_partial_spans && call.workers > 1 && items < 8 * call.workers;
   if (!partial) {
+    if (rows == 1 && args.kv_heads % call.workers != 0) {
+      if (call.phase == 0) attend_query_heads(call, *data.table, args);
+      return;
+    }
     const Range own = share_positions(call, tables, args, false);
     if (call.phase == 0 && own.size() > 0) data.table->attention(args, own.begin, own.end);
     return;
@@ -153,15 +192,24 @@ void run_attention(const KernelCall& call) noexcept {
   }
 }
 
+/// Only a row with more than one span has the partial form, and with it a second phase.
+int attention_phases(const KernelCall& call) noexcept {
+  const std::int64_t rows = call.operands[0].dims[0];
+  if (call.workers == 1 || rows > max_partial_rows) return 1;
+  const auto* positions = call.operands[4].as<const std::int32_t>();
+  return std::any_of(positions, positions + rows, [](std::int32_t p) { return p >= attention_span; }) ? 2 : 1;
+}
+
 KernelCost attention_cost(const KernelCall& call) {
   const View& q = call.operands[0];
   const View& keys = call.operands[1];
-  const std::int64_t window = data_of<AttentionData>(call).window;
+  const auto& data = data_of<AttentionData>(call);
   const std::int64_t last = std::max<std::int64_t>(keys.state.longest - 1, 0);
-  const auto positions = static_cast<double>(last + 1 - attention_first(last, window));
+  const auto positions = static_cast<double>(last + 1 - attention_first(last, data.window));
   KernelCost cost;
-  // Keys and values of one sequence, f16: what the planner knows of the past is its longest.
-  cost.bytes_read = 4.0 * positions * static_cast<double>(keys.elements());
+  // Keys and values of one sequence: what the planner knows of the past is its longest.
+  const std::int64_t page = 2 * kv_page_bytes(data.encoding, keys.dims[0], keys.dims[1]);
+  cost.bytes_read = positions / static_cast<double>(page_positions) * static_cast<double>(page);
   cost.f32_flops = 4.0 * positions * static_cast<double>(q.elements());
   return cost;
 }
@@ -169,8 +217,9 @@ KernelCost attention_cost(const KernelCall& call) {
 std::optional<Kernel> make_attention(const KernelRequest& request) {
   const ir::Type& q = request.operands[0];
   const ir::Type& keys = request.operands[1];
-  if (!is_plain(q, ElementType::f32) || !is_f16_state(keys, "columns16") || !is_f16_state(request.operands[2], "") ||
-      !attention_supports(q.shape[2].constant())) {
+  const std::optional<KvEncoding> encoding = kv_encoding_of(keys, "columns16");
+  if (!is_plain(q, ElementType::f32) || !encoding || kv_encoding_of(request.operands[2], "") != encoding ||
+      !attention_supports(*encoding, q.shape[2].constant())) {
     return std::nullopt;
   }
   for (const ir::Type& type : request.operands.subspan(3)) {
@@ -178,14 +227,23 @@ std::optional<Kernel> make_attention(const KernelRequest& request) {
   }
   Kernel kernel;
   kernel.name = "attention." + std::string(isa_name(request.table.isa));
-  kernel.numerics = "attention.f16.span512";
+  kernel.numerics = fmt::format("attention.{}.span512", kv_encoding_name(*encoding));
   kernel.phases = 2;
+  kernel.call_phases = attention_phases;
   kernel.run = run_attention;
   kernel.scratch_bytes = attention_scratch;
   kernel.shared_bytes = attention_shared;
   kernel.cost = attention_cost;
-  kernel.data = share_data(AttentionData{&request.table, static_cast<float>(request.attribute<double>("scale")),
-                                         request.attribute<std::int64_t>("window")});
+  AttentionData data;
+  data.table = &request.table;
+  data.scale = static_cast<float>(request.attribute<double>("scale"));
+  data.window = request.attribute<std::int64_t>("window");
+  data.encoding = *encoding;
+  if (encoding == KvEncoding::q8_0) {
+    data.key_layout = *layout_of(*formats::find_format("q8_0"));
+    data.key_dots = request.table.find_linear(data.key_layout, LinearNumerics::a16_group32);
+  }
+  kernel.data = share_data(data);
   return kernel;
 }
 
@@ -207,8 +265,11 @@ void run_append(const KernelCall& call) noexcept {
   args.head_width = state.dims[1];
   args.k_stride = args.v_stride = args.kv_heads * args.head_width;
   args.k_offset = args.v_offset = state.state.offset;
-  const Range rows = share(call, x.dims[0]);
-  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+  const Range own = own_columns(call, args.k_stride, compile::column_unit);
+  if (own.size() == 0) return;
+  args.first_column = own.begin;
+  args.columns = own.size();
+  for (std::int64_t row = 0; row < x.dims[0]; ++row) {
     std::byte* page = state_page(call, state.state, sequences[row], positions[row]);
     if (page == nullptr) continue;
     const std::int64_t position = positions[row];
@@ -219,18 +280,38 @@ void run_append(const KernelCall& call) noexcept {
   }
 }
 
+/// Blocks of all rows are divided, so that a row alone is not one worker's.
+void run_append_q8(const KernelCall& call) noexcept {
+  const auto& data = data_of<AppendData>(call);
+  const View& state = call.operands[0];
+  const View& x = call.operands[1];
+  const auto* sequences = call.operands[2].as<const std::int32_t>();
+  const auto* positions = call.operands[3].as<const std::int32_t>();
+  const std::int64_t row_elements = state.dims[0] * state.dims[1];
+  const Range blocks = share(call, row_elements / kv_block);
+  for (std::int64_t row = 0; row < x.dims[0]; ++row) {
+    std::byte* page = state_page(call, state.state, sequences[row], positions[row]);
+    if (page == nullptr) continue;
+    const auto append = data.columns ? data.table->append_keys_q8 : data.table->append_values_q8;
+    append(x.as<const float>() + row * row_elements, state.dims[1], blocks.begin, blocks.end,
+           positions[row] % page_positions, page + state.state.offset);
+  }
+}
+
 std::optional<Kernel> make_append(const KernelRequest& request) {
   const ir::Type& state = request.operands[0];
-  const bool columns = is_f16_state(state, "columns16");
-  if (!columns && !is_f16_state(state, "")) return std::nullopt;
+  const bool columns = state.order == "columns16";
+  const std::optional<KvEncoding> encoding = kv_encoding_of(state, state.order);
+  if (!encoding || encoding == KvEncoding::bf16) return std::nullopt;
   if (!is_plain(request.operands[1], ElementType::f32) || !is_plain(request.operands[2]) ||
       !is_plain(request.operands[3])) {
     return std::nullopt;
   }
   Kernel kernel;
   kernel.name = "append." + std::string(isa_name(request.table.isa));
-  kernel.numerics = "append.f16";
-  kernel.run = run_append;
+  kernel.numerics = fmt::format("append.{}", kv_encoding_name(*encoding));
+  kernel.run = encoding == KvEncoding::q8_0 ? run_append_q8 : run_append;
+  kernel.column_units = {compile::column_unit, compile::column_unit, 0, 0, compile::column_unit};
   kernel.data = share_data(AppendData{&request.table, columns});
   return kernel;
 }

@@ -97,9 +97,9 @@ std::optional<Kernel> make_iota(const KernelRequest&) {
 
 void run_decode(const KernelCall& call) noexcept {
   const View& x = call.operands[0];
-  const std::int64_t width = x.dims[1];
+  const std::int64_t width = row_width(x);
   const A16Row layout = a16_row(width);
-  const Range rows = share(call, x.dims[0]);
+  const Range rows = share(call, row_count(x));
   for (std::int64_t row = rows.begin; row < rows.end; ++row) {
     const std::byte* in = x.data + row * layout.bytes;
     float* out = call.results[0].as<float>() + row * width;

@@ -201,11 +201,34 @@ std::optional<Kernel> make_gather(const KernelRequest& request) {
   return move_kernel(request, run_gather);
 }
 
+template <class T>
+struct TakeAlong {
+  static void run(const KernelCall& call) noexcept {
+    const View& x = call.operands[0];
+    const std::int64_t width = row_width(x);
+    const std::int64_t count = row_width(call.results[0]);
+    const auto* ids = call.operands[1].as<const std::int32_t>();
+    T* out = call.results[0].as<T>();
+    const Range own = share_elements(call, call.results[0].elements());
+    for (std::int64_t i = own.begin; i < own.end; ++i) {
+      const bool fits = ids[i] >= 0 && ids[i] < width;
+      if (!fits) set_failed(call);
+      out[i] = fits ? x.as<const T>()[i / count * width + ids[i]] : T{};
+    }
+  }
+};
+
+std::optional<Kernel> make_take_along(const KernelRequest& request) {
+  if (!is_plain(request.operands[0]) || !is_plain(request.operands[1])) return std::nullopt;
+  return move_kernel(request, mover<TakeAlong>(request.operands[0].element));
+}
+
 }  // namespace
 
 CatalogFamily catalog_movement() {
-  return {{"reshape", make_reshape},     {"transpose", make_transpose}, {"slice", make_slice},  {"concat", make_concat},
-          {"broadcast", make_broadcast}, {"select", make_select},       {"gather", make_gather}};
+  return {{"reshape", make_reshape}, {"transpose", make_transpose},  {"slice", make_slice},
+          {"concat", make_concat},   {"broadcast", make_broadcast},  {"select", make_select},
+          {"gather", make_gather},   {"take_along", make_take_along}};
 }
 
 }  // namespace headrace::kernels

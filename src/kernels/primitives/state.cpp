@@ -86,8 +86,8 @@ std::optional<Kernel> make_state_kernel(const KernelRequest& request, Run f32, R
   for (const ir::Type& type : request.operands.subspan(1)) {
     if (!is_plain(type)) return std::nullopt;
   }
-  const bool columns = state.encoding == "columns16";
-  if (!state.is_state() || (!columns && !state.encoding.empty())) return std::nullopt;
+  const bool columns = state.order == "columns16";
+  if (!state.is_state() || !state.encoding.empty() || (!columns && !state.order.empty())) return std::nullopt;
   Kernel kernel;
   kernel.name = request.op.name + "." + std::string(ir::element_name(state.element));
   kernel.numerics = kernel.name;
