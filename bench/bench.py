@@ -170,14 +170,16 @@ def measure(case, peers):
         return kept
 
 
-def kernel_benches(isa):
-    """The benchmarks of single kernels of one instruction set, as Google Benchmark reports them."""
-    found = []
-    for name in ["kernel_bench", "attention_bench"]:
+def kernel_benches(isa, is_full):
+    """The benchmarks of single kernels of one instruction set, by program, as Google Benchmark reports them."""
+    found = {}
+    for name, wanted in [("kernel_bench", f"/{isa}/"), ("attention_bench", f"/{isa}/" if is_full else f"/{isa}/f16/")]:
         say(f"measuring kernels: {name}")
         text = output(str(BUILD / "bench" / name), "--benchmark_format=json", "--benchmark_min_time=0.02",
-                      f"--benchmark_filter=/{isa}/")
-        found += json.loads(text[text.index("{"):])["benchmarks"]
+                      f"--benchmark_filter={wanted}")
+        if "{" not in text:
+            raise SystemExit(f"{name}: no benchmark is named {wanted}")
+        found[name] = json.loads(text[text.index("{"):])["benchmarks"]
     return found
 
 
@@ -245,17 +247,16 @@ def agreement_table(kept):
     return table(["model", "test", "--vs llama.cpp", "llama-bench", "ratio"], rows) if rows else ""
 
 
-def kernel_table(kernels):
-    """Benchmarks with the counters that they print beside their time."""
+def kernel_table(benches):
+    """Benchmarks of one program with the counters that they print beside their time."""
     known = {"name", "family_index", "per_family_instance_index", "run_name", "run_type", "repetitions",
              "repetition_index", "threads", "iterations", "real_time", "cpu_time", "time_unit", "label",
              "bytes_per_second", "items_per_second", "error_occurred", "error_message"}
-    each = [bench for bench in kernels if not bench.get("error_occurred")]
+    each = [bench for bench in benches if not bench.get("error_occurred")]
     counters = list(dict.fromkeys(key for bench in each for key in bench if key not in known))
-    rows = [[bench["name"], f"{bench['real_time']:.4g} {bench['time_unit']}",
-             *[f"{bench[key]:.3g}" if key in bench else "-" for key in counters], bench.get("label", "")]
-            for bench in each]
-    return table(["kernel", "time", *counters, ""], rows) if rows else ""
+    rows = [[bench["name"].removesuffix("/iterations:1"), f"{bench['real_time']:.3g} {bench['time_unit']}",
+             *[f"{bench[key]:.3g}" if key in bench else "-" for key in counters]] for bench in each]
+    return table(["kernel", "time", *counters], rows) if rows else ""
 
 
 def page(kept, failed, kernels, commit):
@@ -279,7 +280,7 @@ def page(kept, failed, kernels, commit):
              "out.\n")
     for title, part in [("Decode", speed_table(kept, "decode")), ("Prefill", speed_table(kept, "prefill")),
                         ("llama.cpp's own bench", agreement_table(kept)),
-                        ("Kernels", kernel_table(kernels) if kernels else "")]:
+                        *[(f"Kernels: {name}", kernel_table(benches)) for name, benches in (kernels or {}).items()]]:
         if part:
             text += f"\n## {title}\n\n{part}"
     reasons = sorted({f"- {case_name(each)}: {reason}" for each in kept for reason in each["missing"].values()})
@@ -316,7 +317,8 @@ def main():
     if not cases:
         raise SystemExit(f"no case's name contains {options.only!r}")
     isa = json.loads(output(str(BUILD / "headrace"), "doctor", "--json"))["kernels"]["chosen"]
-    kernels = None if options.no_kernels else kept_or(f"{binary}-kernels", options.fresh, lambda: kernel_benches(isa))
+    kernels = None if options.no_kernels else kept_or(
+        f"{binary}-kernel-programs{'-full' * options.full}", options.fresh, lambda: kernel_benches(isa, options.full))
     kept, failed = [], []
     for case in cases:
         key = hashlib.sha256(repr((case, peers)).encode()).hexdigest()[:16]
