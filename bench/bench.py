@@ -170,10 +170,15 @@ def measure(case, peers):
         return kept
 
 
-def kernel_bench():
-    say("measuring the kernels")
-    text = output(str(BUILD / "bench" / "kernel_bench"), "--benchmark_format=json", "--benchmark_min_time=0.05")
-    return json.loads(text[text.index("{"):])
+def kernel_benches(isa):
+    """The benchmarks of single kernels of one instruction set, as Google Benchmark reports them."""
+    found = []
+    for name in ["kernel_bench", "attention_bench"]:
+        say(f"measuring kernels: {name}")
+        text = output(str(BUILD / "bench" / name), "--benchmark_format=json", "--benchmark_min_time=0.02",
+                      f"--benchmark_filter=/{isa}/")
+        found += json.loads(text[text.index("{"):])["benchmarks"]
+    return found
 
 
 def kept_or(name, fresh, make):
@@ -245,7 +250,7 @@ def kernel_table(kernels):
     known = {"name", "family_index", "per_family_instance_index", "run_name", "run_type", "repetitions",
              "repetition_index", "threads", "iterations", "real_time", "cpu_time", "time_unit", "label",
              "bytes_per_second", "items_per_second", "error_occurred", "error_message"}
-    each = [bench for bench in kernels["benchmarks"] if not bench.get("error_occurred")]
+    each = [bench for bench in kernels if not bench.get("error_occurred")]
     counters = list(dict.fromkeys(key for bench in each for key in bench if key not in known))
     rows = [[bench["name"], f"{bench['real_time']:.4g} {bench['time_unit']}",
              *[f"{bench[key]:.3g}" if key in bench else "-" for key in counters], bench.get("label", "")]
@@ -310,7 +315,8 @@ def main():
     cases = [case for case in chosen() if options.only in case.name]
     if not cases:
         raise SystemExit(f"no case's name contains {options.only!r}")
-    kernels = None if options.no_kernels else kept_or(f"{binary}-kernels", options.fresh, kernel_bench)
+    isa = json.loads(output(str(BUILD / "headrace"), "doctor", "--json"))["kernels"]["chosen"]
+    kernels = None if options.no_kernels else kept_or(f"{binary}-kernels", options.fresh, lambda: kernel_benches(isa))
     kept, failed = [], []
     for case in cases:
         key = hashlib.sha256(repr((case, peers)).encode()).hexdigest()[:16]

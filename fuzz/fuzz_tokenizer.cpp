@@ -65,6 +65,8 @@ VocabularyData made_sentencepiece(unsigned options) {
   return data;
 }
 
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::uint8_t options = data[0];

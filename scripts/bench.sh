@@ -8,5 +8,5 @@ scripts/install_packages.sh test
 scripts/fetch_model.sh
 scripts/bench_peers.sh
 cmake --preset release -DHEADRACE_BENCH=ON >/dev/null
-cmake --build build/release --target headrace kernel_bench random_model
+cmake --build build/release --target headrace kernel_bench attention_bench random_model
 python3 bench/bench.py "$@"

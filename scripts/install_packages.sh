@@ -7,7 +7,7 @@ build_packages=(g++ cmake ninja-build ccache pkg-config libfmt-dev libspdlog-dev
   libpcre2-dev libutf8proc-dev python3 python3-pip)
 # libclang-rt-19-dev carries the sanitizers and libFuzzer; clang-19 does not depend on it.
 test_packages=(git libgtest-dev libgmock-dev libbenchmark-dev clang-19 libclang-rt-19-dev llvm-19 clang-format-19
-  clang-tidy-19 python3-venv)
+  clang-tidy-19 python3-venv valgrind)
 
 case "${1:-}" in
   build) wanted=("${build_packages[@]}") ;;

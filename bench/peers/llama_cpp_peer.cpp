@@ -80,6 +80,8 @@ class Runner {
   Runner& operator=(const Runner&) = delete;
 
   double run(const Test& test) {
+    // Between two runs its threads would go on spinning for a while, at the cost of who comes next.
+    ggml_threadpool_resume(threads_.get());
     if (!(test_ == test)) prepare(test);
     llama_memory_t memory = llama_get_memory(context_.get());
     for (std::int32_t i = 0; i < test.sequences; ++i) llama_memory_seq_rm(memory, i, test.depth, -1);
@@ -95,7 +97,9 @@ class Runner {
         llama_synchronize(context_.get());
       }
     }
-    return std::chrono::duration<double>(Clock::now() - begin).count();
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    ggml_threadpool_pause(threads_.get());
+    return seconds;
   }
 
  private:

@@ -5,6 +5,7 @@
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
+#include "compile/barriers.hpp"
 #include "compile/plan.hpp"
 
 namespace headrace::compile {
@@ -33,6 +34,27 @@ class Binder {
       : plan_(plan), catalog_(catalog), sizes_(sizes) {}
 
   BoundPlan run() {
+    // What may share memory depends on where barriers lie, and where barriers lie on what shares memory. A layout in
+    // which nothing shares gives the barriers that the data needs; then what lives between the same two of them is kept
+    // apart, so that sharing costs no more.
+    lay_out_all();
+    for (const PlanTemplate& each : plan_.templates) spans_.push_back(barrier_spans(each));
+    lay_out_all();
+    measure_scratch();
+    return std::move(bound_);
+  }
+
+ private:
+  /// The barriers of a template that lie before its step i has begun and before it has ended, and all of them.
+  struct BarrierSpans {
+    std::vector<std::size_t> begin;
+    std::vector<std::size_t> end;
+    std::size_t count = 0;
+  };
+
+  void lay_out_all() {
+    frames_.clear();
+    bound_ = {};
     for (const PlanTemplate& each : plan_.templates) frames_.push_back(lay_out(each, &each == &plan_.templates.back()));
     bound_.sizes = sizes_;
     const PlanTemplate& entry = plan_.templates.back();
@@ -62,11 +84,26 @@ class Binder {
       bound_.outputs.push_back(std::move(output));
     }
     bound_.arena_bytes = frames_.back().bytes;
-    measure_scratch();
-    return std::move(bound_);
+    place_barriers(bound_, catalog_);
   }
 
- private:
+  /// Where calls of one template differ, the fewest barriers count.
+  BarrierSpans barrier_spans(const PlanTemplate& each) const {
+    BarrierSpans spans;
+    for (const PlanStep& step : each.steps) {
+      const bool is_call = step.callee >= 0;
+      if (!is_call && std::all_of(bound_.steps.begin(), bound_.steps.end(), [&](const BoundStep& bound) {
+            return bound.step != &step || bound.barrier_before;
+          })) {
+        ++spans.count;
+      }
+      spans.begin.push_back(spans.count);
+      if (is_call) spans.count += spans_[static_cast<std::size_t>(step.callee)].count;
+      spans.end.push_back(spans.count);
+    }
+    return spans;
+  }
+
   static int root(const PlanTemplate& each, int slot) {
     while (each.slots[static_cast<std::size_t>(slot)].kind == Slot::Kind::alias) {
       slot = each.slots[static_cast<std::size_t>(slot)].index;
@@ -75,20 +112,24 @@ class Binder {
   }
 
   Frame lay_out(const PlanTemplate& each, bool is_entry) {
+    // Lifetimes count barriers, once those are known; before, all overlap.
     const std::size_t count = each.slots.size();
-    const std::size_t end = each.steps.size();
+    const bool known = !spans_.empty();
+    const BarrierSpans* spans = known ? &spans_[static_cast<std::size_t>(&each - plan_.templates.data())] : nullptr;
+    const std::size_t end = known ? spans->count + 1 : 0;
     std::vector<std::size_t> first(count, end + 1);
     std::vector<std::size_t> last(count, 0);
-    const auto touch = [&](int slot, std::size_t step) {
+    const auto touch = [&](int slot, std::size_t from, std::size_t to) {
       const auto index = static_cast<std::size_t>(root(each, slot));
-      first[index] = std::min(first[index], step);
-      last[index] = std::max(last[index], step);
+      first[index] = std::min(first[index], from);
+      last[index] = std::max(last[index], to);
     };
-    for (std::size_t i = 0; i < end; ++i) {
-      for (const int slot : each.steps[i].operands) touch(slot, i);
-      for (const int slot : each.steps[i].results) touch(slot, i);
+    for (std::size_t i = 0; i < each.steps.size(); ++i) {
+      for (const auto* slots : {&each.steps[i].operands, &each.steps[i].results}) {
+        for (const int slot : *slots) touch(slot, known ? spans->begin[i] : 0, known ? spans->end[i] : 0);
+      }
     }
-    for (const int slot : each.results) touch(slot, end);
+    for (const int slot : each.results) touch(slot, end, end);
     std::vector<Lifetime> lifetimes;
     for (std::size_t i = 0; i < count; ++i) {
       const bool input =
@@ -188,6 +229,7 @@ class Binder {
   const KernelCatalog& catalog_;
   const ir::Bindings& sizes_;
   std::vector<Frame> frames_;
+  std::vector<BarrierSpans> spans_;  ///< of each template, once known
   BoundPlan bound_;
 };
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/program.hpp"
 
@@ -25,6 +26,10 @@ struct StateView {
 };
 
 inline constexpr std::size_t max_rank = 6;
+
+/// Elements of a row (all dimensions but the first) that stay with one worker where rows are divided by columns: a
+/// block of every encoding, two panels of outputs, two cache lines of f32.
+inline constexpr std::int64_t column_unit = 32;
 
 /// One operand or result of a step. A kernel sees bytes and sizes, never where they came from.
 struct View {
@@ -70,7 +75,14 @@ struct KernelCost {
 struct Kernel {
   std::string name;      ///< "linear.q4_1.avx512"
   std::string numerics;  ///< id: kernels of equal ids give equal bits
-  int phases = 1;
+  int phases = 1;        ///< at most
+  /// The phases of a call, from 1 to `phases`, where they depend on sizes or inputs: the same for all workers of a
+  /// call. nullptr: `phases`.
+  int (*call_phases)(const KernelCall& call) noexcept = nullptr;
+  /// Views, operands first, that are divided by columns: with n > 0 a worker touches only its share (`split`) of units
+  /// of n columns of each row, so that what one such kernel leaves another may take without a barrier. 0 or missing: it
+  /// may touch all.
+  std::vector<std::int64_t> column_units;
   void (*run)(const KernelCall&) noexcept = nullptr;
   std::shared_ptr<const void> data;  ///< what `run` needs beyond the views: attributes, Layout
   /// Bytes of scratch a worker, and shared, that a call with views of these sizes needs; nullptr: none.

@@ -181,7 +181,8 @@ ir::Program eliminate_dead_nodes(const ir::Program& program) {
 
 ir::Program lower(const ir::Program& program, const KernelCatalog& catalog, std::string_view kv_encoding) {
   const ir::Program encoded = encode_states(encode_activations(specialize(program), catalog), catalog, kv_encoding);
-  return eliminate_dead_nodes(decompose(order_states(encoded, catalog), catalog));
+  const ir::Program fused = fuse(order_states(encoded, catalog), catalog);
+  return eliminate_dead_nodes(decompose(fused, catalog));
 }
 
 }  // namespace headrace::compile

@@ -34,10 +34,15 @@ ir::Program order_states(const ir::Program& program, const KernelCatalog& catalo
 /// that has none.
 ir::Program decompose(const ir::Program& program, const KernelCatalog& catalog);
 
+/// Joins ops whose workers would wait for one another between them, where the catalog has a kernel for the joined op:
+/// a norm or an encoding with the linears that read it, and the rotation of keys with their append. It is a composite
+/// whose expansion is what it replaces, so no number changes.
+ir::Program fuse(const ir::Program& program, const KernelCatalog& catalog);
+
 /// Drops nodes whose results nobody reads.
 ir::Program eliminate_dead_nodes(const ir::Program& program);
 
-/// All of the above, in this order.
+/// Specialize, encode_activations, encode_states, order_states, fuse, decompose, eliminate_dead_nodes.
 ir::Program lower(const ir::Program& program, const KernelCatalog& catalog, std::string_view kv_encoding = "");
 
 }  // namespace headrace::compile

@@ -81,7 +81,7 @@ struct Plan {
   std::string isa;
 
   std::int64_t weight_bytes = 0;
-  std::int64_t arena_bytes = 0;  ///< at the largest sizes
+  std::int64_t arena_bytes = 0;  ///< at the largest sizes, with what workers share beside it
   std::int64_t state_bytes = 0;  ///< pages * page_bytes
 };
 
@@ -101,6 +101,7 @@ struct BoundStep {
   const PlanStep* step = nullptr;
   std::vector<BoundOperand> operands;
   std::vector<BoundOperand> results;
+  bool barrier_before = true;  ///< whether all workers must have finished the steps before
 };
 
 /// A call of a bound step with sizes and no addresses, for the questions that the planner asks of a kernel.

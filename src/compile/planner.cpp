@@ -171,7 +171,8 @@ Plan plan(const ir::Program& program, const KernelCatalog& catalog, const Limits
   for (const ir::Function& function : plan.program.functions) {
     plan.templates.push_back(TemplateBuilder(plan.program, function, catalog).run());
   }
-  plan.arena_bytes = compile::bind(plan, catalog, limits.sizes).arena_bytes;
+  const BoundPlan bound = compile::bind(plan, catalog, limits.sizes);
+  plan.arena_bytes = bound.arena_bytes + align_up(static_cast<std::int64_t>(bound.shared_bytes), alignment);
   check_memory(plan);
   return plan;
 }

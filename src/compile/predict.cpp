@@ -1,4 +1,5 @@
 // Predicted times of a bound Plan, and the Plan as people read it.
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -82,9 +83,9 @@ std::string print_plan(const Plan& plan, const KernelCatalog& catalog, const mac
       const auto place = places.find(&step);
       if (place == places.end()) continue;
       const Line& line = lines[place->second];
-      out += fmt::format("  {:<16} {:<28} {:>9.1f} us x {:<4} ({}) -> {}\n", step.op, step.kernel.name,
-                         line.seconds * 1e6 / line.calls, line.calls, types_text(line.step->operands),
-                         types_text(line.step->results));
+      out += fmt::format("{} {:<16} {:<28} {:>9.1f} us x {:<4} ({}) -> {}\n", line.step->barrier_before ? '|' : ' ',
+                         step.op, step.kernel.name, line.seconds * 1e6 / line.calls, line.calls,
+                         types_text(line.step->operands), types_text(line.step->results));
     }
   }
   out += fmt::format("weights {} bytes in {} units, all {}\n", plan.weight_bytes, plan.weights.size(),
@@ -92,6 +93,9 @@ std::string print_plan(const Plan& plan, const KernelCatalog& catalog, const mac
   out += fmt::format("KV {} bytes in {} pages of {} positions\n", plan.state_bytes, plan.limits.pages,
                      plan.page_positions);
   out += fmt::format("arena {} bytes\n", bound.arena_bytes);
+  const auto barriers =
+      std::count_if(bound.steps.begin(), bound.steps.end(), [](const BoundStep& step) { return step.barrier_before; });
+  out += fmt::format("{} steps, {} behind a barrier (|)\n", bound.steps.size(), barriers);
   out += fmt::format("predicted {:.3f} ms a step\n", total * 1e3);
   return out;
 }

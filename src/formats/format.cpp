@@ -8,7 +8,7 @@ namespace headrace::formats {
 
 void Format::decode_codes(const std::byte* block, std::uint8_t* codes, float* group_scales,
                           float* minimums) const noexcept {
-  UnpackedBlocks unpacked;
+  UnpackedBlocks unpacked{};
   unpack(block, 1, unpacked);
   std::copy_n(unpacked.codes, block_elements, codes);
   for (std::int64_t g = 0; g < block_elements / group_elements; ++g) {

@@ -60,6 +60,18 @@ inline bool is_plain(const ir::Type& type, ir::ElementType element) {
   return is_plain(type) && type.element == element;
 }
 
+/// Columns of a type: elements of a row, all dimensions but the first. 0 if they are too few to be divided over
+/// workers, or not constant.
+inline std::int64_t divisible_columns(const ir::Type& type) {
+  if (type.shape.size() < 2) return 0;
+  std::int64_t columns = 1;
+  for (std::size_t i = 1; i < type.shape.size(); ++i) {
+    if (!type.shape[i].is_constant()) return 0;
+    columns *= type.shape[i].constant();
+  }
+  return columns < 2 * compile::column_unit ? 0 : columns;
+}
+
 // ---- calls ---------------------------------------------------------------------------------------------------------
 
 /// This worker's share of `count` items.
@@ -71,6 +83,19 @@ inline Range share(const KernelCall& call, std::int64_t count) noexcept {
 inline Range share_elements(const KernelCall& call, std::int64_t count) noexcept {
   const Range runs = share(call, ceil_div<std::int64_t>(count, 64));
   return {std::min(runs.begin * 64, count), std::min(runs.end * 64, count)};
+}
+
+/// This worker's share of the columns of a matrix, in whole units: what Kernel::column_units promises.
+inline Range own_columns(const KernelCall& call, std::int64_t columns, std::int64_t unit) noexcept {
+  const Range units = share(call, ceil_div(columns, unit));
+  return {std::min(units.begin * unit, columns), std::min(units.end * unit, columns)};
+}
+
+/// Elements of a row of a view: all dimensions but the first.
+inline std::int64_t columns_of(const View& view) noexcept {
+  std::int64_t columns = 1;
+  for (std::size_t i = 1; i < view.rank; ++i) columns *= view.dims[i];
+  return columns;
 }
 
 /// Lets the step fail: an index from a tensor is out of bounds.

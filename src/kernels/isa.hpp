@@ -16,6 +16,8 @@ void pack_panels(const formats::Format& format, const Layout& layout, const std:
 
 // rows.cpp
 void encode_a16(const float* in, Size in_stride, std::byte* out, Size out_stride, Size inputs, Size rows) noexcept;
+void encode_a16_blocks(const float* in, Size in_stride, std::byte* out, Size out_stride, Size inputs, Size first,
+                       Size last, Size rows) noexcept;
 void gather_rows(const Layout& layout, const std::byte* packed, Size inputs, const std::int32_t* ids, Size rows,
                  float* out, Size out_stride) noexcept;
 void rms_norm(const float* x, Size x_stride, const float* weight, float epsilon, float* y, Size y_stride, Size width,

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -88,8 +89,9 @@ struct RopeArgs {
   std::int64_t in_stride = 0;
   float* out = nullptr;
   std::int64_t out_stride = 0;
-  const float* table = nullptr;  ///< [rows][rotated]: rotated / 2 cosines, then as many sines (rope_table)
+  const float* table = nullptr;  ///< [rows][2 * sines]: cosines, then as many sines (rope_table)
   std::int64_t table_stride = 0;
+  std::int64_t sines = 0;  ///< where the sines of a row begin: rotated / 2, more where a part of each head is rotated
 };
 
 /// Fills `table` [2 * pairs]: cos and sin of position * frequencies[i] (times `magnitude`), computed in double: shared
@@ -190,6 +192,8 @@ struct KvAppendArgs {
   const std::int64_t* positions = nullptr;  ///< [rows]
   std::int64_t k_offset = 0;
   std::int64_t v_offset = 0;
+  std::int64_t first_column = 0;                                    ///< of [K][E]: columns are written from here on,
+  std::int64_t columns = std::numeric_limits<std::int64_t>::max();  ///< so many, or as many as there are
 };
 
 // ---- the table -----------------------------------------------------------------------------------------------------
@@ -211,6 +215,9 @@ struct KernelTable {
   /// in [rows][K] f32 -> a16 rows; K a multiple of 32; out_stride in bytes, a multiple of 64.
   void (*encode_a16)(const float* in, std::int64_t in_stride, std::byte* out, std::int64_t out_stride,
                      std::int64_t inputs, std::int64_t rows) noexcept;
+  /// The same of blocks [first, last) of each row alone.
+  void (*encode_a16_blocks)(const float* in, std::int64_t in_stride, std::byte* out, std::int64_t out_stride,
+                            std::int64_t inputs, std::int64_t first, std::int64_t last, std::int64_t rows) noexcept;
 
   /// out [rows][K] = rows `ids` (each in [0, N)) of a packed Weight, bit for bit as the Format decodes them.
   void (*gather_rows)(const Layout& layout, const std::byte* packed, std::int64_t inputs, const std::int32_t* ids,

@@ -94,11 +94,16 @@ inline std::int32_t encode_half(Vec x, Vec inverse, std::byte* p) {
 }  // namespace
 
 void encode_a16(const float* in, Size in_stride, std::byte* out, Size out_stride, Size inputs, Size rows) noexcept {
+  encode_a16_blocks(in, in_stride, out, out_stride, inputs, 0, inputs / a16_block, rows);
+}
+
+void encode_a16_blocks(const float* in, Size in_stride, std::byte* out, Size out_stride, Size inputs, Size first,
+                       Size last, Size rows) noexcept {
   const A16Row layout = a16_row(inputs);
   for (Size row = 0; row < rows; ++row) {
     const float* x = in + row * in_stride;
     std::byte* y = out + row * out_stride;
-    for (Size b = 0; b < inputs / a16_block; ++b) {
+    for (Size b = first; b < last; ++b) {
       const Vec low = load(x + 32 * b);
       const Vec high = load(x + 32 * b + 16);
       // As integers, magnitudes order like numbers, with infinity and then NaN above all.
@@ -176,7 +181,7 @@ void rope(const RopeArgs& args, Size first_row, Size last_row) noexcept {
   const Size pairs = args.rotated / 2;
   for (Size row = first_row; row < last_row; ++row) {
     const float* cosines = args.table + row * args.table_stride;
-    const float* sines = cosines + pairs;
+    const float* sines = cosines + args.sines;
     for (Size head = 0; head < args.heads; ++head) {
       const float* in = args.in + row * args.in_stride + head * args.head_width;
       float* out = args.out + row * args.out_stride + head * args.head_width;
@@ -208,16 +213,19 @@ void rope(const RopeArgs& args, Size first_row, Size last_row) noexcept {
 void kv_append(const KvAppendArgs& args, Size first_row, Size last_row) noexcept {
   const Size width = args.head_width;
   const Size head_bytes = page_positions * width * 2;
+  const Size last_column = args.first_column + smaller(args.columns, args.kv_heads * width - args.first_column);
   for (Size row = first_row; row < last_row; ++row) {
     const Size slot = args.positions[row] % page_positions;
-    for (Size head = 0; head < args.kv_heads; ++head) {
+    for (Size head = args.first_column / width; head * width < last_column; ++head) {
       const Size source = head * width;
+      const Size begin = source < args.first_column ? args.first_column - source : 0;
+      const Size end = smaller(width, last_column - source);
       std::byte* head_page = args.pages[row] + head * head_bytes;
       if (args.k != nullptr) {  // [slot / 16][E][16]
         const float* k = args.k + row * args.k_stride + source;
         std::byte* out = head_page + args.k_offset + slot / 16 * (width * 32) + slot % 16 * 2;
-        for (Size e = 0; e < width; e += 16) {
-          const Size count = smaller(16, width - e);
+        for (Size e = begin; e < end; e += 16) {
+          const Size count = smaller(16, end - e);
           std::byte halves[32];
           store_f16(halves, load_partial(k + e, count));
           for (Size i = 0; i < count; ++i) memcpy(out + (e + i) * 32, halves + 2 * i, 2);
@@ -226,8 +234,8 @@ void kv_append(const KvAppendArgs& args, Size first_row, Size last_row) noexcept
       if (args.v != nullptr) {  // [slot][E]
         const float* v = args.v + row * args.v_stride + source;
         std::byte* out = head_page + args.v_offset + slot * width * 2;
-        for (Size e = 0; e < width; e += 16) {
-          const Size count = smaller(16, width - e);
+        for (Size e = begin; e < end; e += 16) {
+          const Size count = smaller(16, end - e);
           std::byte halves[32];
           store_f16(halves, load_partial(v + e, count));
           memcpy(out + 2 * e, halves, static_cast<std::size_t>(2 * count));

@@ -81,6 +81,8 @@ inline Vec load_bf16_odd(const std::byte* p) {
 inline Int set1_int(std::int32_t x) { return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; }
 inline Int bits(Vec v) { return {_mm256_castps_si256(v.low), _mm256_castps_si256(v.high)}; }
 inline Vec from_bits(Int v) { return {_mm256_castsi256_ps(v.low), _mm256_castsi256_ps(v.high)}; }
+/// To nearest, ties to even; magnitudes below 2^22.
+inline Int round_to_int(Vec v) { return {_mm256_cvtps_epi32(v.low), _mm256_cvtps_epi32(v.high)}; }
 inline Vec to_float(Int v) { return {_mm256_cvtepi32_ps(v.low), _mm256_cvtepi32_ps(v.high)}; }
 inline Int add(Int a, Int b) { return {_mm256_add_epi32(a.low, b.low), _mm256_add_epi32(a.high, b.high)}; }
 inline Int sub(Int a, Int b) { return {_mm256_sub_epi32(a.low, b.low), _mm256_sub_epi32(a.high, b.high)}; }

@@ -109,6 +109,11 @@ inline Vec load_bf16_odd(const std::byte* p) {
 inline Int set1_int(std::int32_t x) { HEADRACE_INT_LANES(x); }
 inline Int bits(Vec v) { HEADRACE_INT_LANES(__builtin_bit_cast(std::int32_t, v.lane[l])); }
 inline Vec from_bits(Int v) { HEADRACE_LANES(__builtin_bit_cast(float, v.lane[l])); }
+/// To nearest, ties to even; magnitudes below 2^22: adding 1.5 * 2^23 rounds to an integer, and its bits count it.
+inline Int round_to_int(Vec v) {
+  constexpr float magic = 12582912.0f;
+  HEADRACE_INT_LANES(__builtin_bit_cast(std::int32_t, v.lane[l] + magic) - __builtin_bit_cast(std::int32_t, magic));
+}
 inline Vec to_float(Int v) { HEADRACE_LANES(static_cast<float>(v.lane[l])); }
 inline std::uint32_t wrap(std::int32_t x) { return static_cast<std::uint32_t>(x); }
 inline Int add(Int a, Int b) { HEADRACE_INT_LANES(static_cast<std::int32_t>(wrap(a.lane[l]) + wrap(b.lane[l]))); }

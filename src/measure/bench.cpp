@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <numeric>
+#include <thread>
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
@@ -16,6 +16,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Before each turn, where there are peers: threads of the one before may still look for work.
+constexpr auto rest = std::chrono::milliseconds(50);
 /// Beyond it a buffer's size says nothing new: it is many times what any cache holds.
 constexpr std::uint64_t largest_read_buffer = std::uint64_t{2} << 30;
 /// Decode runs whose kernels are timed, and the tokens of each. Of prefill, one is enough: its kernels are long.
@@ -169,6 +171,7 @@ TestResult Bench::run(const Test& test) {
   std::vector<bool> supported(seconds.size(), true);
   std::vector<double> read_rates;
   const auto turn = [&](std::size_t who, bool is_kept) {
+    if (!peers_.empty()) std::this_thread::sleep_for(rest);
     const std::optional<double> time = who == 0 ? run_once(test) : peers_[who - 1]->run(test);
     supported[who] = supported[who] && time.has_value();
     if (is_kept && time) seconds[who].push_back(*time);

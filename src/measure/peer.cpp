@@ -22,11 +22,7 @@ constexpr double patience_s = 3600;
 
 std::vector<std::string> command_of(const std::string& name, const std::string& cache_folder,
                                     const PeerOptions& options) {
-  std::string program = cache_folder + "/peers/" + name + "/peer";
-  if (::access(program.c_str(), X_OK) != 0) {
-    fail<InputError>("--vs {}: {} is not there yet; scripts/bench_peers.sh {} builds it", name, program, name);
-  }
-  return {std::move(program),
+  return {find_peer(name, cache_folder),
           "--model",
           options.model,
           "--threads",
@@ -46,6 +42,14 @@ std::optional<std::string> after(std::string_view line, std::string_view word) {
 }  // namespace
 
 std::span<const std::string_view> peer_names() { return names; }
+
+std::string find_peer(const std::string& name, const std::string& cache_folder) {
+  std::string program = cache_folder + "/peers/" + name + "/peer";
+  if (::access(program.c_str(), X_OK) != 0) {
+    fail<InputError>("--vs {}: {} is not there yet; scripts/bench_peers.sh {} builds it", name, program, name);
+  }
+  return program;
+}
 
 Peer::Peer(std::string name, const std::string& cache_folder, const PeerOptions& options)
     : name_(std::move(name)), process_(command_of(name_, cache_folder, options), options.keep_stderr) {

@@ -24,14 +24,18 @@ struct PeerOptions {
 /// Names of peers that have a driver: "llama.cpp", "openvino".
 std::span<const std::string_view> peer_names();
 
+/// The path of a peer's driver, CACHE/peers/NAME/peer. Throws InputError, saying which script builds it, if it is not
+/// there.
+std::string find_peer(const std::string& name, const std::string& cache_folder);
+
 /// The driver talks in lines. It is started as
 ///     peer --model PATH --threads N --context POSITIONS --sequences N
 /// and says `ready VERSION` when its model is loaded. To `prefill|decode TOKENS DEPTH SEQUENCES` it answers
 /// `seconds S`, the wall time of just these tokens; `unsupported REASON` if it cannot run such a test; `error REASON`.
 class Peer {
  public:
-  /// Starts the driver CACHE/peers/NAME/peer and waits until its model is loaded. Throws InputError if there is none,
-  /// saying which script builds it, and ResourceError, with its reason, if it does not start.
+  /// Starts the driver and waits until its model is loaded. Throws as find_peer does, and ResourceError, with its
+  /// reason, if it does not start.
   Peer(std::string name, const std::string& cache_folder, const PeerOptions& options);
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }

@@ -84,9 +84,7 @@ Work step_work(const ir::Program& program, const compile::Plan& plan, const comp
     const compile::SizedCall call(each, sizes);
     const compile::KernelCost cost = each.step->kernel.cost(call.call);
     // Kernels of attention count every row as if it saw the longest sequence whole.
-    const bool is_attention = std::any_of(call.views.begin(), call.views.end(),
-                                          [](const compile::View& view) { return view.state.longest > 0; });
-    const double share = is_attention ? seen / static_cast<double>(longest) : 1;
+    const double share = each.step->op.starts_with("attention") ? seen / static_cast<double>(longest) : 1;
     work.int8_ops += share * cost.int8_ops;
     work.f32_flops += share * cost.f32_flops;
   }

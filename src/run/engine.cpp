@@ -36,9 +36,10 @@ struct Engine::Data {
 };
 
 std::unique_ptr<Engine> Engine::create(const ir::Program& program, const stream::WeightStore& store,
-                                       const EngineOptions& options, Context& context) {
+                                       const EngineOptions& options, Context& context,
+                                       std::unique_ptr<compile::KernelCatalog> catalog) {
   auto data = std::make_unique<Data>(context, options);
-  data->catalog = kernels::make_catalog(options.isa);
+  data->catalog = catalog != nullptr ? std::move(catalog) : kernels::make_catalog(options.isa);
   const MemoryBudget& budget = context.memory();
   const std::uint64_t available = budget.limit_bytes() - std::min(budget.limit_bytes(), budget.reserved_bytes());
   data->plan = compile::plan(program, *data->catalog, engine_limits(options, *data->catalog, available), {});
@@ -139,6 +140,7 @@ void Engine::Data::write_inputs(std::span<const StepEntry> entries) {
 }
 
 void Engine::step(std::span<const StepEntry> entries) {
+  const auto begin = data_->trace == nullptr ? Trace::Clock::time_point() : Trace::Clock::now();
   data_->check(entries);
   data_->reserve(entries);
   data_->write_inputs(entries);
@@ -147,6 +149,11 @@ void Engine::step(std::span<const StepEntry> entries) {
     Session::Data& session = *entry.session->data_;
     session.tokens.insert(session.tokens.end(), entry.tokens.begin(), entry.tokens.end());
     session.classes.insert(session.classes.end(), entry.tokens.size(), entry.token_class);
+  }
+  if (data_->trace != nullptr) {
+    std::int64_t rows = 0;
+    for (const StepEntry& entry : entries) rows += std::ssize(entry.tokens);
+    data_->trace->add_step(rows, begin, Trace::Clock::now());
   }
 }
 

@@ -81,9 +81,11 @@ class Engine {
  public:
   /// Lowers and plans `program` for this machine, checks that Weights, State and arena fit the memory budget of
   /// `context` (ResourceError before anything is read, naming what each needs), and loads the Weights from `store`,
-  /// which is not used afterwards. Throws InputError if the store's bytes do not fit the Program.
+  /// which is not used afterwards. Throws InputError if the store's bytes do not fit the Program. `catalog`: the
+  /// kernels, those of `options.isa` if nullptr.
   static std::unique_ptr<Engine> create(const ir::Program& program, const stream::WeightStore& store,
-                                        const EngineOptions& options, Context& context);
+                                        const EngineOptions& options, Context& context,
+                                        std::unique_ptr<compile::KernelCatalog> catalog = nullptr);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   ~Engine();

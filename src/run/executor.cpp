@@ -1,7 +1,6 @@
 #include "run/executor.hpp"
 
 #include <algorithm>
-#include <atomic>
 
 #include "base/checked.hpp"
 #include "base/error.hpp"
@@ -10,30 +9,6 @@ namespace headrace::run {
 
 using compile::BoundOperand;
 using compile::View;
-
-namespace {
-
-/// What steps since the last barrier have touched: byte ranges of the arena, and States.
-class Touched {
- public:
-  void clear() { ranges_.clear(); }
-  void add(std::int64_t begin, std::int64_t end, bool written) { ranges_.push_back({begin, end, written}); }
-  /// Whether an access of this kind must wait for one before.
-  [[nodiscard]] bool conflicts(std::int64_t begin, std::int64_t end, bool written) const {
-    return std::any_of(ranges_.begin(), ranges_.end(), [&](const Entry& entry) {
-      return (written || entry.written) && begin < entry.end && entry.begin < end;
-    });
-  }
-
- private:
-  struct Entry {
-    std::int64_t begin, end;
-    bool written;
-  };
-  std::vector<Entry> ranges_;
-};
-
-}  // namespace
 
 Executor::Executor(const compile::Plan& plan, const compile::KernelCatalog& catalog,
                    std::span<std::byte* const> weights, ThreadPool& threads)
@@ -47,23 +22,24 @@ Executor::Executor(const compile::Plan& plan, const compile::KernelCatalog& cata
   for (const compile::BoundStep& step : bound_.steps) views += step.operands.size() + step.results.size();
   views_.reserve(views);
   for (const compile::BoundStep& bound : bound_.steps) {
-    Step step;
-    step.plan = bound.step;
-    step.first_view = views_.size();
-    step.operands = bound.operands.size();
-    step.results = bound.results.size();
+    const std::size_t first = views_.size();
     for (const auto* list : {&bound.operands, &bound.results}) {
       for (const BoundOperand& operand : *list) {
         add_patches(views_.size(), operand.type);
+        if (operand.kind == BoundOperand::Kind::state) state_views_.push_back(views_.size());
         views_.push_back(make_view(operand, weights));
       }
     }
-    steps_.push_back(step);
+    const compile::Kernel& kernel = bound.step->kernel;
+    steps_.push_back(
+        {kernel.run, kernel.call_phases, kernel.data.get(), views_.data() + first,  // never moves: reserved
+         static_cast<std::uint32_t>(bound.operands.size()), static_cast<std::uint32_t>(bound.results.size()),
+         kernel.phases, bound.barrier_before, &kernel.name});
   }
   for (const BoundOperand& output : bound_.outputs) {
     outputs_.push_back(make_view(output, weights));
   }
-  place_barriers();
+  for (const ir::Dim& dim : dims_) dim_values_.push_back(dim.evaluate(plan.limits.sizes));
   sizes_ = plan.limits.sizes;
 }
 
@@ -88,48 +64,11 @@ void Executor::add_patches(std::size_t view, const ir::Type& type) {
     const ir::Dim& dim = type.shape[axis];
     if (dim.is_constant()) continue;
     auto place = std::find(dims_.begin(), dims_.end(), dim);
-    if (place == dims_.end()) place = dims_.insert(dims_.end(), dim);
-    patches_.push_back({view, axis, static_cast<std::size_t>(place - dims_.begin())});
-  }
-}
-
-void Executor::place_barriers() {
-  // Steps between two barriers may run in any order and together: none reads or writes what another writes. Shared
-  // scratch counts as written by who uses it.
-  constexpr std::int64_t shared_scratch = -1;
-  Touched touched;
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    const compile::BoundStep& bound = bound_.steps[i];
-    struct Access {
-      std::int64_t begin, end;
-      bool written;
-    };
-    std::vector<Access> accesses;
-    const auto add = [&](const BoundOperand& operand, const View& view, bool written) {
-      if (operand.kind == BoundOperand::Kind::arena) {
-        // An encoded row is longer than its elements; twice their f32 size is a bound for every encoding.
-        const std::int64_t bytes =
-            operand.type.is_encoded() ? view.elements() * 4 : view.elements() * ir::element_bytes(view.element);
-        accesses.push_back({operand.index, operand.index + std::max<std::int64_t>(bytes, 1), written});
-      } else if (operand.kind == BoundOperand::Kind::state) {
-        // Far behind the arena, one byte a State.
-        const std::int64_t place = (std::int64_t{1} << 62) + operand.index;
-        accesses.push_back({place, place + 1, written});
-      }
-    };
-    for (std::size_t o = 0; o < bound.operands.size(); ++o) {
-      add(bound.operands[o], views_[steps_[i].first_view + o], false);
+    if (place == dims_.end()) {
+      place = dims_.insert(dims_.end(), dim);
+      patches_.emplace_back();
     }
-    for (std::size_t r = 0; r < bound.results.size(); ++r) {
-      add(bound.results[r], views_[steps_[i].first_view + bound.operands.size() + r], true);
-    }
-    if (bound.step->kernel.shared_bytes != nullptr) accesses.push_back({shared_scratch, shared_scratch + 1, true});
-    steps_[i].barrier_before = std::any_of(accesses.begin(), accesses.end(), [&](const Access& access) {
-      return touched.conflicts(access.begin, access.end, access.written);
-    });
-    // Between the phases of a kernel lies a barrier too; what comes after must still wait for its last phase.
-    if (steps_[i].barrier_before || bound.step->kernel.phases > 1) touched.clear();
-    for (const Access& access : accesses) touched.add(access.begin, access.end, access.written);
+    patches_[static_cast<std::size_t>(place - dims_.begin())].push_back({view, axis});
   }
 }
 
@@ -146,9 +85,12 @@ void Executor::set_sizes(const ir::Bindings& sizes) {
                        limit == plan_.limits.sizes.end() ? 0 : limit->second, value);
     }
   }
-  std::vector<std::int64_t> values;
-  for (const ir::Dim& dim : dims_) values.push_back(dim.evaluate(sizes));
-  for (const Patch& patch : patches_) views_[patch.view].dims[patch.axis] = values[patch.dim];
+  for (std::size_t i = 0; i < dims_.size(); ++i) {
+    const std::int64_t value = dims_[i].evaluate(sizes);
+    if (value == dim_values_[i]) continue;  // of a decode step all but the length of the past stay
+    dim_values_[i] = value;
+    for (const Patch& patch : patches_[i]) views_[patch.view].dims[patch.axis] = value;
+  }
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     const ir::Shape& shape = bound_.outputs[i].type.shape;
     for (std::size_t axis = 0; axis < shape.size(); ++axis) outputs_[i].dims[axis] = shape[axis].evaluate(sizes);
@@ -164,13 +106,14 @@ std::byte* Executor::input(std::string_view name) const {
 }
 
 void Executor::set_pages(std::byte* const* const* pages, const std::int64_t* lengths, std::int64_t sequences) {
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    for (std::size_t o = 0; o < steps_[i].operands + steps_[i].results; ++o) {
-      View& view = views_[steps_[i].first_view + o];
-      view.state.pages = pages;
-      view.state.lengths = lengths;
-      view.state.sequences = sequences;
-    }
+  const compile::StateView state{pages, sequences, 0, lengths, 0};
+  if (pages == pages_.pages && lengths == pages_.lengths && sequences == pages_.sequences) return;
+  pages_ = state;
+  for (const std::size_t index : state_views_) {
+    compile::StateView& view = views_[index].state;
+    view.pages = pages;
+    view.lengths = lengths;
+    view.sequences = sequences;
   }
 }
 
@@ -193,23 +136,40 @@ void Executor::run_worker(int worker, int workers, bool* failed, Trace* trace) {
   call.failed = failed;
   call.scratch = std::span(scratch_.data() + scratch_stride_ * static_cast<std::size_t>(worker), scratch_stride_);
   call.shared = std::span(shared_.data(), shared_.size());
-  for (const Step& step : steps_) {
-    const compile::Kernel& kernel = step.plan->kernel;
-    const std::span<const View> views(views_.data() + step.first_view, step.operands + step.results);
-    call.operands = views.first(step.operands);
-    call.results = views.subspan(step.operands);
-    call.data = kernel.data.get();
-    for (call.phase = 0; call.phase < kernel.phases; ++call.phase) {
-      if ((call.phase > 0 || step.barrier_before) && workers > 1 && !threads_.barrier().wait()) return;
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    fetch(i);
+    const Step& step = steps_[i];
+    if (step.barrier_before && workers > 1 && !threads_.barrier().wait()) return;
+    call.operands = {step.views, step.operands};
+    call.results = {step.views + step.operands, step.results};
+    call.data = step.data;
+    call.phase = 0;
+    const int phases = step.call_phases == nullptr ? step.phases : step.call_phases(call);
+    for (; call.phase < phases; ++call.phase) {
+      if (call.phase > 0 && workers > 1 && !threads_.barrier().wait()) return;
       if (trace == nullptr) {
-        kernel.run(call);
+        step.run(call);
       } else {
         const auto begin = Trace::Clock::now();
-        kernel.run(call);
-        trace->add(worker, kernel.name, begin, Trace::Clock::now());
+        step.run(call);
+        trace->add(worker, *step.name, begin, Trace::Clock::now());
       }
     }
   }
+}
+
+/// The weights that a step reads push what the Executor knows of it out of the caches until the next step: each time it
+/// would be waited for line by line, 0.1 us a kernel. So it is fetched a few kernels before it is needed.
+void Executor::fetch(std::size_t step) const noexcept {
+  constexpr std::size_t ahead = 4;
+  constexpr std::size_t line = 64;
+  if (step + 2 * ahead < steps_.size()) __builtin_prefetch(&steps_[step + 2 * ahead]);
+  if (step + ahead >= steps_.size()) return;
+  const Step& next = steps_[step + ahead];
+  const auto* begin = static_cast<const char*>(static_cast<const void*>(next.views));
+  const std::size_t bytes = (next.operands + next.results) * sizeof(View);
+  for (std::size_t at = 0; at < bytes; at += line) __builtin_prefetch(begin + at);
+  __builtin_prefetch(next.data);
 }
 
 }  // namespace headrace::run

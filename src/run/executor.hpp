@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -37,23 +38,27 @@ class Executor {
   void run(Trace* trace);
 
  private:
-  struct Step {
-    const compile::PlanStep* plan = nullptr;
-    std::size_t first_view = 0;
-    std::size_t operands = 0;
-    std::size_t results = 0;
+  /// All that a step needs but its views, in one cache line.
+  struct alignas(64) Step {
+    void (*run)(const compile::KernelCall&) noexcept = nullptr;
+    int (*call_phases)(const compile::KernelCall&) noexcept = nullptr;
+    const void* data = nullptr;
+    const compile::View* views = nullptr;  ///< operands, then results
+    std::uint32_t operands = 0;
+    std::uint32_t results = 0;
+    int phases = 1;
     bool barrier_before = true;
+    const std::string* name = nullptr;
   };
-  /// A size that changes with the symbols: views_[view].dims[axis] = sizes of dims_[dim].
+  /// A size that changes with the symbols: views_[view].dims[axis].
   struct Patch {
     std::size_t view = 0;
     std::size_t axis = 0;
-    std::size_t dim = 0;
   };
 
   compile::View make_view(const compile::BoundOperand& operand, std::span<std::byte* const> weights);
   void add_patches(std::size_t view, const ir::Type& type);
-  void place_barriers();
+  void fetch(std::size_t step) const noexcept;
   void run_worker(int worker, int workers, bool* failed, Trace* trace);
 
   const compile::Plan& plan_;
@@ -66,8 +71,11 @@ class Executor {
   std::vector<Step> steps_;
   std::vector<compile::View> views_;
   std::vector<compile::View> outputs_;
-  std::vector<Patch> patches_;
-  std::vector<ir::Dim> dims_;
+  std::vector<std::size_t> state_views_;
+  compile::StateView pages_;                 ///< what they hold, but for their offsets
+  std::vector<ir::Dim> dims_;                ///< that are no constants, each once
+  std::vector<std::int64_t> dim_values_;     ///< of dims_, at the sizes of the next run
+  std::vector<std::vector<Patch>> patches_;  ///< of dims_
   ir::Bindings sizes_;
   std::vector<char> failed_;  ///< a flag a worker
 };

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <numeric>
 
 #include "base/error.hpp"
 
@@ -62,6 +64,46 @@ Scored best_of(const std::vector<Scored>& scored) {
   const Scored best = *std::min_element(scored.begin(), scored.end(), comes_first);
   if (std::isinf(best.logit)) fail<InputError>("logits: expected a token that can be drawn, found only -inf");
   return best;
+}
+
+/// The largest of `logits`, 16 lanes side by side; NaN if one is not finite.
+float largest_of(std::span<const float> logits) {
+  constexpr std::size_t lanes = 16;
+  float best[lanes];
+  float zeros[lanes] = {};  // NaN behind a NaN or an infinity
+  std::fill(std::begin(best), std::end(best), -std::numeric_limits<float>::infinity());
+  const float* x = logits.data();
+  const std::size_t whole = logits.size() / lanes * lanes;
+  for (std::size_t i = 0; i < whole; i += lanes) {
+    for (std::size_t l = 0; l < lanes; ++l) best[l] = best[l] < x[i + l] ? x[i + l] : best[l];
+  }
+  for (std::size_t i = 0; i < whole; i += lanes) {
+    for (std::size_t l = 0; l < lanes; ++l) zeros[l] += x[i + l] - x[i + l];
+  }
+  for (std::size_t i = whole; i < logits.size(); ++i) {
+    best[0] = std::max(best[0], x[i]);
+    zeros[0] += x[i] - x[i];
+  }
+  return *std::max_element(std::begin(best), std::end(best)) +
+         std::accumulate(std::begin(zeros), std::end(zeros), 0.0F);
+}
+
+/// The first of the largest logits, or -1 if one is not finite or there is none: then the general way decides. Greedy
+/// decoding takes this every step, while the workers wait, so it looks for the place in one block alone.
+std::int64_t first_largest(std::span<const float> logits) {
+  constexpr std::size_t block = 1024;
+  float largest = -std::numeric_limits<float>::infinity();
+  std::size_t place = logits.size();
+  for (std::size_t begin = 0; begin < logits.size(); begin += block) {
+    const float here = largest_of(logits.subspan(begin, std::min(block, logits.size() - begin)));
+    if (std::isnan(here)) return -1;
+    if (here > largest) {
+      largest = here;
+      place = begin;
+    }
+  }
+  if (place == logits.size()) return -1;
+  return std::find(logits.begin() + static_cast<std::ptrdiff_t>(place), logits.end(), largest) - logits.begin();
 }
 
 /// Tokens in order, as far as somebody looked: a vocabulary has 150 000 tokens, and a draw needs a few of them.
@@ -161,6 +203,9 @@ std::vector<Candidate> candidates(std::span<const float> logits, std::span<const
 std::int64_t sample(std::span<const float> logits, std::span<const std::int64_t> recent, const SamplerParams& params,
                     std::uint64_t position) {
   params.validate();
+  if (params.temperature == 0 && params.repetition_penalty == 1.0) {
+    if (const std::int64_t token = first_largest(logits); token >= 0) return token;
+  }
   auto scored = score(logits, recent, params);
   const Scored best = best_of(scored);
   if (params.temperature == 0) return best.token;

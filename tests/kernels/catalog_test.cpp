@@ -45,6 +45,9 @@ const std::vector<Example>& examples() {
       {"%x: {e}[T, 130], %y: {e}[130]", "subtract(%x, %y)", "{e}[T, 130]", numbers},
       {"%x: {e}[], %y: {e}[T, 70]", "subtract(%x, %y)", "{e}[T, 70]", numbers},
       {"%x: {e}[T, 40], %y: {e}[T, 40]", "multiply(%x, %y)", "{e}[T, 40]", numbers},
+      {"%x: {e}[T, 4, 50], %y: {e}[T, 4, 50]", "add(%x, %y)", "{e}[T, 4, 50]", numbers},
+      {"%x: {e}[T, 200], %y: {e}[200]", "add(%x, %y)", "{e}[T, 200]", numbers},
+      {"%x: f32[T, 200], %y: weight f32[200]", "multiply(%x, %y)", "f32[T, 200]", only_f32},
       {"%x: {e}[T, 140], %y: {e}[]", "multiply(%x, %y)", "{e}[T, 140]", numbers},
       {"%x: {e}[], %y: {e}[T, 140]", "multiply(%x, %y)", "{e}[T, 140]", numbers},
       {"%x: {e}[], %y: {e}[]", "add(%x, %y)", "{e}[]", numbers},
@@ -109,6 +112,10 @@ const std::vector<Example>& examples() {
        2 * epsilon, 75 * epsilon},
       {"%x: f32[T, 3, 24], %t: f32[T, 24]", "rope(%x, %t) {pairing = \"adjacent\"}", "f32[T, 3, 24]", only_f32,
        2 * epsilon, 75 * epsilon},
+      {"%x: f32[T, 3, 64], %t: f32[T, 64]", "rope(%x, %t) {pairing = \"halves\"}", "f32[T, 3, 64]", only_f32,
+       2 * epsilon, 75 * epsilon},
+      {"%x: f32[T, 5, 40], %t: f32[T, 40]", "rope(%x, %t) {pairing = \"adjacent\"}", "f32[T, 5, 40]", only_f32,
+       2 * epsilon, 75 * epsilon},
   };
   return table;
 }
@@ -132,6 +139,8 @@ TEST_P(CatalogTest, EveryKernelComputesWhatTheInterpreterDoes) {
 
 TEST(Catalog, EveryOpHasATestHere) {
   std::set<std::string> tested = {"append", "read_state", "attention", "linear", "expert_linear", "decode", "sqrt"};
+  // Against what they expand to, bit for bit, in tests/run/fusion_test.cpp.
+  tested.insert({"linears", "norm_linears", "rope_append"});
   for (const Example& example : examples()) tested.insert(example.op.substr(0, example.op.find('(')));
   for (const ir::OpDef* op : ir::all_ops()) EXPECT_TRUE(tested.contains(op->name)) << op->name;
 }

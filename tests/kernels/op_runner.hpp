@@ -1,12 +1,15 @@
 // Runs one op of a Program through its kernel, all workers in turn, and through the interpreter.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "base/thread_pool.hpp"
 #include "compile/plan.hpp"
 #include "ir/interpreter.hpp"
 #include "ir/op.hpp"
@@ -125,6 +128,25 @@ inline void pack_matrices(const formats::Format& format, const compile::View& vi
   }
 }
 
+/// The columns of `worker` in a view that its kernel divides by units of columns.
+inline Range columns_of_worker(const compile::View& view, std::int64_t unit, int worker, int workers) {
+  std::int64_t columns = 1;
+  for (std::size_t i = 1; i < view.rank; ++i) columns *= view.dims[i];
+  const Range units = split((columns + unit - 1) / unit, worker, workers);
+  return {std::min(units.begin * unit, columns), std::min(units.end * unit, columns)};
+}
+
+/// Calls visit(first byte, bytes) for what lies between a worker's columns, in each row of a plain view.
+template <class Visit>
+void for_other_columns(const compile::View& view, Range own, Visit&& visit) {
+  const std::int64_t columns = view.dims[0] == 0 ? 0 : view.elements() / view.dims[0];
+  const std::int64_t width = ir::element_bytes(view.element);
+  for (std::int64_t row = 0; row < view.dims[0]; ++row) {
+    visit((row * columns) * width, own.begin * width);
+    visit((row * columns + own.end) * width, (columns - own.end) * width);
+  }
+}
+
 /// Runs the kernel of the case on `workers` workers, one after the other in each phase. `sequence_room`: positions that
 /// sequences have pages for.
 inline Outcome run_kernel(const OpCase& test, const compile::KernelCatalog& catalog, int workers,
@@ -201,11 +223,41 @@ inline Outcome run_kernel(const OpCase& test, const compile::KernelCatalog& cata
   const std::size_t shared_bytes = kernel->shared_bytes == nullptr ? 0 : kernel->shared_bytes(call);
   const kernels::Bytes shared(static_cast<std::int64_t>(shared_bytes) + 1);
   call.shared = {shared.data(), shared_bytes};
-  for (call.phase = 0; call.phase < kernel->phases; ++call.phase) {
+  const int phases = kernel->call_phases == nullptr ? kernel->phases : kernel->call_phases(call);
+  for (call.phase = 0; call.phase < phases; ++call.phase) {
     for (call.worker = workers - 1; call.worker >= 0; --call.worker) {  // any order must do
       const kernels::Bytes own(static_cast<std::int64_t>(scratch) + 1);
       call.scratch = {own.data(), scratch};
+      // Of views that it divides by columns a worker reads and writes its own alone: others hold NaN here, or a pattern
+      // that must stay.
+      std::vector<compile::View> seen = operands;
+      std::vector<kernels::Bytes> masked;
+      const auto unit = [&](std::size_t view) {
+        return view < kernel->column_units.size() ? kernel->column_units[view] : std::int64_t{0};
+      };
+      for (std::size_t i = 0; i < types.size(); ++i) {
+        if (unit(i) == 0 || !types[i].is_tensor()) continue;
+        const std::int64_t bytes = seen[i].elements() * ir::element_bytes(seen[i].element);
+        masked.emplace_back(std::max<std::int64_t>(bytes, 1));
+        std::memcpy(masked.back().data(), seen[i].data, static_cast<std::size_t>(bytes));
+        seen[i].data = masked.back().data();
+        for_other_columns(seen[i], columns_of_worker(seen[i], unit(i), call.worker, workers),
+                          [&](std::int64_t at, std::int64_t count) {
+                            std::memset(seen[i].data + at, 0xff, static_cast<std::size_t>(count));
+                          });
+      }
+      call.operands = seen;
+      const std::int64_t result_unit = unit(types.size());
+      const std::vector<std::byte> before(result.data, result.data + result_bytes);
       kernel->run(call);
+      if (result_unit > 0 && result_type.is_tensor()) {
+        for_other_columns(
+            result, columns_of_worker(result, result_unit, call.worker, workers),
+            [&](std::int64_t at, std::int64_t count) {
+              EXPECT_EQ(std::memcmp(result.data + at, before.data() + at, static_cast<std::size_t>(count)), 0)
+                  << "written beside its columns: " << ir::print(test.program);
+            });
+      }
     }
   }
   outcome.kernel = *kernel;

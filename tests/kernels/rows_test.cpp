@@ -257,6 +257,7 @@ TEST_P(RowsTest, Rope) {
       args.in_stride = args.out_stride = heads * width;
       args.table = angles.data();
       args.table_stride = rotated;
+      args.sines = pairs;
       const auto apply = [&](const KernelTable& t, bool in_place) {
         std::vector<float> out = in_place ? in : std::vector<float>(in.size(), -7.0F);
         args.in = in_place ? out.data() : in.data();

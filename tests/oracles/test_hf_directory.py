@@ -4,18 +4,30 @@ tiny random models, and what a tokenizer saved beside them gives."""
 import json
 import subprocess
 
-import numpy as np
 import pytest
 import torch
-from engine_logits import engine_logits
 from hf_directory import tokenizer
-from transformers import AutoModelForCausalLM, LlamaConfig, MistralConfig, PreTrainedTokenizerFast, Qwen2Config
+from tiny_models import expect_logits, random_weights
+from transformers import (
+    AutoModelForCausalLM,
+    GptOssConfig,
+    LlamaConfig,
+    MistralConfig,
+    MixtralConfig,
+    OlmoeConfig,
+    PreTrainedTokenizerFast,
+    Qwen2Config,
+    Qwen3Config,
+    Qwen3MoeConfig,
+)
 
 COMMON = {"vocab_size": 264, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3, "num_attention_heads": 4,
           "num_key_value_heads": 2, "max_position_embeddings": 512, "tie_word_embeddings": False,
           "bos_token_id": 256, "eos_token_id": 257, "pad_token_id": None}  # fmt: skip
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
           "original_max_position_embeddings": 64}  # fmt: skip
+YARN = {"rope_type": "yarn", "rope_theta": 150000.0, "factor": 8.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False,
+        "original_max_position_embeddings": 64}  # fmt: skip
 CONFIGS = {
     "llama": lambda: LlamaConfig(**COMMON),
     "llama_tied": lambda: LlamaConfig(**COMMON | {"tie_word_embeddings": True}),
@@ -24,40 +36,31 @@ CONFIGS = {
     "llama31": lambda: LlamaConfig(**COMMON, rope_parameters=LLAMA3),
     "llama_linear": lambda: LlamaConfig(**COMMON, rope_parameters={"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}),
     "mistral": lambda: MistralConfig(**COMMON, sliding_window=None),
+    "mistral_window": lambda: MistralConfig(**COMMON, sliding_window=48),
     "qwen2": lambda: Qwen2Config(**COMMON),
+    "qwen3": lambda: Qwen3Config(**COMMON, head_dim=32),
+    "mixtral": lambda: MixtralConfig(**COMMON, num_local_experts=6, num_experts_per_tok=2),
+    "qwen3moe": lambda: Qwen3MoeConfig(**COMMON, head_dim=16, moe_intermediate_size=32, num_experts=8, num_experts_per_tok=3,
+                                       norm_topk_prob=True),
+    "qwen3moe_sums": lambda: Qwen3MoeConfig(**COMMON, head_dim=16, moe_intermediate_size=32, num_experts=8,
+                                            num_experts_per_tok=3, norm_topk_prob=False),
+    "olmoe": lambda: OlmoeConfig(**COMMON | {"intermediate_size": 32}, num_experts=8, num_experts_per_tok=2),
+    "gpt_oss": lambda: GptOssConfig(**COMMON, head_dim=16, num_local_experts=4, num_experts_per_tok=2, sliding_window=32,
+                                    rope_parameters=YARN),
 }
 
 
 def tiny_model(config):
     model = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if parameter.ndim >= 2:
-                parameter.normal_(0, 1 / parameter.shape[-1] ** 0.5)
-            elif name.endswith("bias"):
-                parameter.normal_(0, 0.2)
-            else:
-                parameter.normal_(1, 0.2)
+    random_weights(model)
     return model
-
-
-def check(model, folder, tolerance, batches=((256, 1), (7, 1), (16, 4))):
-    sequences = [torch.randint(model.config.vocab_size, (length,)).tolist() for length in (150, 1, 65, 90)]
-    with torch.no_grad():
-        expected = [model(torch.tensor([tokens])).logits[0].numpy() for tokens in sequences]
-    for chunk, batch in batches:
-        logits = engine_logits(folder, sequences, model.config.vocab_size, token_class="generated", chunk=chunk, batch=batch)
-        for ours, theirs in zip(logits, expected, strict=True):
-            error = np.abs(ours - theirs).max() / np.abs(theirs).std()
-            assert error < tolerance, (chunk, batch, error)
 
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_tiny_models(name, tmp_path):
     model = tiny_model(CONFIGS[name]())
     model.save_pretrained(tmp_path)
-    # As in test_llama: f32 on both sides, but for keys and values in f16.
-    check(model, tmp_path, 0.02)
+    expect_logits(tmp_path, model)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -66,7 +69,7 @@ def test_half_weights_in_shards(dtype, tmp_path):
     model.save_pretrained(tmp_path, max_shard_size="60KB")
     assert len(list(tmp_path.glob("*.safetensors"))) > 3
     # The same numbers, computed in f32. (model.float() would keep rope's frequencies as rounded as they were.)
-    check(AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32).eval(), tmp_path, 0.02)
+    expect_logits(tmp_path, AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32).eval())
 
 
 def test_older_names_of_the_config(tmp_path):
@@ -79,7 +82,7 @@ def test_older_names_of_the_config(tmp_path):
     config["rope_theta"] = rope.pop("rope_theta")
     config["rope_scaling"] = rope
     path.write_text(json.dumps(config))
-    check(model, tmp_path, 0.02, batches=((256, 1),))
+    expect_logits(tmp_path, model)
 
 
 def test_saved_tokenizer(tmp_path, bin_dir):

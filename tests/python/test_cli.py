@@ -12,7 +12,7 @@ import pytest
 
 BINARY = str(Path(os.environ["HEADRACE_BIN_DIR"]) / "headrace")
 MODEL = os.environ["HEADRACE_MODEL"]
-VERBS = ["bench", "chat", "doctor", "info", "perplexity", "run", "tokenize"]
+VERBS = ["bench", "chat", "doctor", "info", "perplexity", "quantize", "run", "tokenize"]
 TIMEOUT = 120
 
 

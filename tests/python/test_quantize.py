@@ -13,7 +13,7 @@ from gguf import GGMLQuantizationType as T
 
 BINARY = str(Path(os.environ["HEADRACE_BIN_DIR"]) / "headrace")
 MODEL = os.environ["HEADRACE_MODEL"]
-TIMEOUT = 300
+TIMEOUT = 1200
 
 
 def headrace(*arguments, **options):
@@ -34,14 +34,29 @@ def refuses(status, *arguments):
     return lines[0]
 
 
-def numbers_of(path):
-    """Name -> numbers, decoded by PyPI gguf."""
-    return {t.name: (t.tensor_type, gguf.dequantize(t.data, t.tensor_type)) for t in gguf.GGUFReader(path).tensors}
+class Read:
+    """A file as PyPI gguf reads it, opened once: that takes seconds for a real vocabulary."""
+
+    def __init__(self, path):
+        reader = gguf.GGUFReader(path)
+        self.tensors = {t.name: t for t in reader.tensors}
+        self.kinds = {t.name: t.tensor_type for t in reader.tensors}
+        fields = reader.fields.items()
+        self.metadata = {k: b"".join(p.tobytes() for p in f.parts) for k, f in fields if not k.startswith("GGUF.")}
+        self.integer = {k: int(f.contents()) for k, f in fields if f.types == [gguf.GGUFValueType.UINT32]}
+
+    def numbers(self):
+        """Of three layers, decoded: the rest would only repeat them."""
+        return {
+            name: gguf.dequantize(t.data, t.tensor_type)
+            for name, t in self.tensors.items()
+            if name.split(".")[1] in ("0", "13", "29") or name == "output_norm.weight"
+        }
 
 
-def metadata(path):
-    fields = gguf.GGUFReader(path).fields
-    return {name: (f.types, f.contents()) for name, f in fields.items() if not name.startswith("GGUF.")}
+@pytest.fixture(scope="module")
+def original():
+    return Read(MODEL)
 
 
 @pytest.fixture(scope="module")
@@ -54,12 +69,18 @@ def f16(tmp_path_factory):
     return path
 
 
-def test_f16_is_the_rounded_model(f16):
-    original, made = numbers_of(MODEL), numbers_of(f16)
-    assert original.keys() == made.keys()
-    for name, (kind, numbers) in made.items():
-        assert kind == (T.F32 if "norm" in name else T.F16)
-        assert (numbers == original[name][1].astype(kind == T.F32 and np.float32 or np.float16)).all(), name
+@pytest.fixture(scope="module")
+def f16_read(f16):
+    return Read(f16)
+
+
+def test_f16_is_the_rounded_model(original, f16_read):
+    wanted, made = original.numbers(), f16_read.numbers()
+    assert original.kinds.keys() == f16_read.kinds.keys() and wanted.keys() == made.keys()
+    for name, numbers in made.items():
+        kind = np.float32 if "norm" in name else np.float16
+        assert f16_read.kinds[name] == (T.F32 if kind is np.float32 else T.F16)
+        assert (numbers == wanted[name].astype(kind)).all(), name
 
 
 # The default model's rows of 576 numbers are no multiple of 256, those of ffn_down are.
@@ -73,40 +94,45 @@ def test_f16_is_the_rounded_model(f16):
         ("iq4_xs", 30, {T.IQ4_XS, T.IQ4_NL, T.Q5_K, T.Q8_0}),
     ],
 )
-def test_errors_are_those_that_numpy_finds(f16, tmp_path, recipe, file_type, kinds):
+def test_errors_are_those_that_numpy_finds(f16, f16_read, tmp_path, recipe, file_type, kinds):
     out = tmp_path / "out.gguf"
     report, warnings = quantize(f16, out, recipe)
     assert warnings == ""
-    before, after = numbers_of(f16), numbers_of(out)
-    assert {kind for kind, _ in after.values()} == kinds | {T.F32}
-    assert [t["name"] for t in report["tensors"]] == list(before) == list(after)
+    read = Read(out)
+    assert set(read.kinds.values()) == kinds | {T.F32}
+    assert [t["name"] for t in report["tensors"]] == list(f16_read.kinds) == list(read.kinds)
+    assert [t["to"] for t in report["tensors"]] == [kind.name.lower() for kind in read.kinds.values()]
+    before, after = f16_read.numbers(), read.numbers()
+    assert len(before) == 3 * 9 + 1
     for tensor in report["tensors"]:
-        kind, found = after[tensor["name"]]
-        assert kind.name.lower() == tensor["to"]
-        x = before[tensor["name"]][1].astype(np.float64)
-        error = found.astype(np.float64).reshape(x.shape) - x
+        if tensor["name"] not in after:
+            continue
+        kind = read.kinds[tensor["name"]]
+        x = before[tensor["name"]].astype(np.float64)
+        error = after[tensor["name"]].astype(np.float64).reshape(x.shape) - x
         if tensor["relative_rms_error"] is None:
             assert kind == T.F32 and not error.any()
             continue
-        # Sums of at most 3e7 doubles in another order.
+        # Sums of at most 9e5 doubles in another order.
         relative = np.sqrt((error**2).sum() / (x**2).sum())
         assert tensor["relative_rms_error"] == pytest.approx(relative, rel=1e-9)
         assert tensor["max_error"] == np.abs(error).max()
         bits = gguf.GGML_QUANT_SIZES[kind][1] * 8 / gguf.GGML_QUANT_SIZES[kind][0]
-        assert 0.4 * 2 ** -(bits - 1) < relative < 3 * 2 ** -(bits - 1)
-    wanted = metadata(f16)
-    wanted["general.file_type"] = ([gguf.GGUFValueType.UINT32], file_type)
-    assert metadata(out) == wanted
-    assert metadata(out)["general.quantization_version"][1] == 2
+        # Numbers that lie on 16 levels to a group of 32, as the file had them, may lose little.
+        assert 0.05 * 2 ** -(bits - 1) < relative < 3 * 2 ** -(bits - 1)
+    assert read.integer["general.file_type"] == file_type
+    assert read.integer["general.quantization_version"] == 2
+    changed = {key for key in f16_read.metadata if read.metadata[key] != f16_read.metadata[key]}
+    assert read.metadata.keys() == f16_read.metadata.keys() and changed == {"general.file_type"}
     assert report["out_bytes"] == out.stat().st_size and report["in_bytes"] == f16.stat().st_size
     assert [p.name for p in tmp_path.iterdir()] == ["out.gguf"]
 
 
-def test_text_report(f16, tmp_path):
+def test_text_report(f16, original, tmp_path):
     done = headrace("quantize", f16, tmp_path / "out.gguf", "--to", "Q6_K", "--threads", "1")
     assert done.returncode == 0
     lines = done.stdout.splitlines()
-    assert len(lines) == len(gguf.GGUFReader(MODEL).tensors) + 1
+    assert len(lines) == len(original.tensors) + 1
     assert any("q6_k needs rows of a multiple of 256" in line for line in lines)
     assert "bits a weight" in lines[-1] and str(tmp_path / "out.gguf") in lines[-1]
 

@@ -33,6 +33,36 @@ TEST(Trace, WritesEventsOfEachWorker) {
   EXPECT_EQ(json.at("otherData").at("dropped_events"), 0);
 }
 
+TEST(Trace, TellsWhatStepsSpentOutsideKernels) {
+  Trace trace(2, 2);
+  const auto at = [start = Trace::Clock::now()](int us) { return start + microseconds(us); };
+  trace.add(0, "x", at(0), at(90));
+  trace.add(1, "x", at(10), at(80));
+  trace.add_step(7, at(0), at(100));
+  for (int i = 0; i < 3; ++i) {  // beyond the room for events
+    const int begin = 100 * (i + 2);
+    trace.add(0, "x", at(begin), at(begin + 30));
+    trace.add(1, "x", at(begin), at(begin + 30));
+    trace.add(0, "y", at(begin + 30), at(begin + 50));
+    trace.add_step(1, at(begin), at(begin + 50));
+  }
+  EXPECT_EQ(trace.spent(false).steps, 1);
+  EXPECT_NEAR(trace.spent(false).kernels_s, 80e-6, 1e-9);
+  EXPECT_NEAR(trace.spent(false).outside_share(), 0.2, 1e-9);
+  EXPECT_EQ(trace.spent(true).steps, 3);
+  EXPECT_NEAR(trace.spent(true).wall_s, 150e-6, 1e-9);
+  EXPECT_NEAR(trace.spent(true).outside_share(), 0.2, 1e-9);
+  EXPECT_EQ(Trace(1, 1).spent(true).outside_share(), 0);
+  const auto json = nlohmann::json::parse(trace.json());
+  const auto& decode = json.at("otherData").at("steps_of_one_row");
+  EXPECT_EQ(decode.at("steps"), 3);
+  EXPECT_DOUBLE_EQ(decode.at("outside_share"), 0.2);
+  EXPECT_EQ(json.at("traceEvents").back().at("name"), "1 row");
+  EXPECT_EQ(json.at("traceEvents").back().at("tid"), 2);
+  trace.clear();
+  EXPECT_EQ(trace.spent(true).steps, 0);
+}
+
 TEST(Trace, CountsWhatItHasNoRoomFor) {
   Trace trace(1, 2);
   const auto now = Trace::Clock::now();

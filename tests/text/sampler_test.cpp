@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,29 @@ TEST(Sampler, TemperatureZeroIsGreedyAndTiesGoToTheLowestId) {
   params.temperature = 0;
   EXPECT_EQ(ids(candidates(halves, {}, params)), (std::vector<std::int64_t>{2}));
   EXPECT_EQ(sample(std::vector<float>{1, 3, 3, 2}, {}, params, 7), 1);
+}
+
+TEST(Sampler, GreedyIsTheFirstCandidateOfLongRowsToo) {
+  auto params = plain();
+  params.temperature = 0;
+  std::mt19937 random(5);
+  for (const std::size_t size : {1, 15, 16, 17, 1023, 1024, 1025, 5000}) {
+    for (int i = 0; i < 20; ++i) {
+      std::vector<float> row(size);
+      for (float& logit : row) logit = static_cast<float>(random() % 4096) - 5000;
+      row[random() % size] = row[random() % size] = -3;  // twice, as a rule
+      EXPECT_EQ(sample(row, {}, params, 0), candidates(row, {}, params)[0].token);
+      row[random() % size] = -infinity;
+      if (size > 2) {
+        EXPECT_EQ(sample(row, {}, params, 0), candidates(row, {}, params)[0].token);
+      }
+      for (const float bad : {NAN, infinity}) {
+        std::vector<float> refused = row;
+        refused[random() % size] = bad;
+        EXPECT_THROW(static_cast<void>(sample(refused, {}, params, 0)), InputError);
+      }
+    }
+  }
 }
 
 TEST(Sampler, TopKKeepsTheFirstK) {

@@ -110,6 +110,7 @@ int run_bench(const Options& options, Invocation& invocation) {
   const std::vector<measure::Test> tests =
       measure::choose_tests(options.tests, options.context > 0 ? options.context : trained);
   const measure::TestSizes sizes = measure::sizes_of(tests);
+  for (const std::string& name : options.peers) (void)measure::find_peer(name, invocation.environment.cache.folder());
   const std::unique_ptr<Context> context = make_context(options.engine, invocation.verbose);
   EngineFlags flags = options.engine;
   flags.context = sizes.context;
@@ -123,15 +124,15 @@ int run_bench(const Options& options, Invocation& invocation) {
   report.model = file.path();
   report.isa = kernels::isa_name(engine_flags.isa);
   report.threads = context->threads().workers();
-  const std::vector<std::unique_ptr<measure::Peer>> peers =
-      start_peers(options, file, sizes, report.threads, invocation);
-  for (const auto& peer : peers) report.peers.push_back({peer->name(), peer->version()});
   const machine::Machine machine = machine::measure(*context);
   report.cpu_model = machine.cpu_model;
   report.rates = measure::rates_of(machine);
   const std::unique_ptr<run::Engine> engine = load(file, engine_flags, *context, console);
   const models::Model model =
       file.model({engine_flags.rows, engine_flags.wanted, engine_flags.sequences, engine_flags.context});
+  const std::vector<std::unique_ptr<measure::Peer>> peers =
+      start_peers(options, file, sizes, report.threads, invocation);
+  for (const auto& peer : peers) report.peers.push_back({peer->name(), peer->version()});
 
   measure::BenchOptions bench_options;
   bench_options.repeats = options.repeats;

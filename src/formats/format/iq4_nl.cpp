@@ -10,7 +10,7 @@ namespace {
 
 constexpr GroupedBlock block{.elements = 32, .bytes = 18, .code_bits = 4, .group_elements = 32, .codebook = iq4_levels};
 
-void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
+[[gnu::always_inline]] inline void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
   out.scale = load_u16(in);
   unpack_nibbles<16>(in + 2, out.codes);
 }

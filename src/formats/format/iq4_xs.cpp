@@ -12,7 +12,7 @@ namespace {
 constexpr GroupedBlock block{
     .elements = 256, .bytes = 136, .code_bits = 4, .group_elements = 32, .codebook = iq4_levels, .factor_bits = 6};
 
-void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
+[[gnu::always_inline]] inline void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
   out.scale = load_u16(in);
   const unsigned high = load_u16(in + 2);
   for (int g = 0; g < 8; ++g) {

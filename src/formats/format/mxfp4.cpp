@@ -17,7 +17,7 @@ constexpr GroupedBlock block{.elements = 32,
                              .codebook = levels,
                              .scales = Format::Scales::e8m0};
 
-void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
+[[gnu::always_inline]] inline void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
   out.scale = std::to_integer<std::uint16_t>(in[0]);
   unpack_nibbles<16>(in + 1, out.codes);
 }

@@ -18,7 +18,7 @@ constexpr GroupedBlock block{.elements = 256,
                              .scale_at = 80,
                              .minimum_at = 82};
 
-void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
+[[gnu::always_inline]] inline void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
   const Words<16> factors(in);
   factors.field(0, 0x0f).store(out.scale_factors);
   factors.field(4, 0x0f).store(out.minimum_factors);

@@ -17,7 +17,7 @@ constexpr GroupedBlock block{.elements = 256,
                              .factor_bits = 6,
                              .scale_at = 108};
 
-void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
+[[gnu::always_inline]] inline void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
   unpack_crumbs(in + 32, out.codes);
   unpack_crumbs(in + 64, out.codes + 128);
   add_planes_of_bits(in, 2, out.codes);

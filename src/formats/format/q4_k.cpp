@@ -12,7 +12,7 @@ namespace {
 constexpr GroupedBlock block{
     .elements = 256, .bytes = 144, .code_bits = 4, .group_elements = 32, .has_minimum = true, .factor_bits = 6};
 
-void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
+[[gnu::always_inline]] inline void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
   out.scale = load_u16(in);
   out.minimum = negated_f16(load_u16(in + 2));
   unpack_factors_of_6_bits(in + 4, out.scale_factors, out.minimum_factors);

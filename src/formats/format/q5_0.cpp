@@ -9,7 +9,7 @@ namespace {
 
 constexpr GroupedBlock block{.elements = 32, .bytes = 22, .code_bits = 5, .group_elements = 32, .code_offset = 16};
 
-void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
+[[gnu::always_inline]] inline void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
   out.scale = load_u16(in);
   unpack_nibbles<16>(in + 6, out.codes);
   add_fifth_bits(in + 2, out.codes);

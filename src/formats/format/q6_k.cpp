@@ -17,7 +17,7 @@ constexpr GroupedBlock block{.elements = 256,
                              .factor_bits = 8,
                              .scale_at = 208};
 
-void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
+[[gnu::always_inline]] inline void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
   for (int half = 0; half < 2; ++half) {
     unpack_nibbles<64>(in + 64 * half, out.codes + 128 * half);
     add_crumbs(in + 128 + 32 * half, out.codes + 128 * half);

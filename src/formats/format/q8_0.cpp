@@ -9,7 +9,7 @@ namespace {
 
 constexpr GroupedBlock block{.elements = 32, .bytes = 34, .code_bits = 8, .group_elements = 32, .code_offset = 128};
 
-void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
+[[gnu::always_inline]] inline void unpack_block(const std::byte* in, UnpackedBlock out) noexcept {
   out.scale = load_u16(in);
   Words<32> codes(in + 2);
   for (auto& word : codes.word) word ^= 0x80 * every_byte;  // -128..127 to 0..255

@@ -95,6 +95,26 @@ bool fill_tables(const KernelCall& call, std::int64_t window, RowTables& tables)
   return true;
 }
 
+/// The whole form of one row, divided by query heads: by kv heads, 3 of them would keep one of 2 workers idle for a
+/// third of the time. A kv head that two workers share is read by both.
+void attend_query_heads(const KernelCall& call, const KernelTable& table, const AttentionArgs& args) noexcept {
+  const std::int64_t group = args.heads / args.kv_heads;
+  Range own = share(call, args.heads);
+  while (own.size() > 0) {
+    const std::int64_t kv_head = own.begin / group;
+    AttentionArgs part = args;
+    part.heads = std::min(own.end, (kv_head + 1) * group) - own.begin;
+    part.kv_heads = 1;
+    part.q += own.begin * args.head_width;
+    part.out += own.begin * args.head_width;
+    if (part.sinks != nullptr) part.sinks += own.begin;
+    part.k_offset += kv_page_bytes(args.encoding, kv_head, args.head_width);
+    part.v_offset += kv_page_bytes(args.encoding, kv_head, args.head_width);
+    table.attention(part, 0, 1);
+    own.begin += part.heads;
+  }
+}
+
 /// The share of a worker, of about as many positions as any other's.
 Range share_positions(const KernelCall& call, const RowTables& tables, const AttentionArgs& args, bool partial) {
   const std::int64_t all = tables.all_seen * args.kv_heads;
@@ -154,6 +174,10 @@ void run_attention(const KernelCall& call) noexcept {
   const bool partial = rows <= max_partial_rows && tables.tile_count == rows && args.max_spans > 1 &&
                        args.max_spans * rows <= max_partial_spans && call.workers > 1 && items < 8 * call.workers;
   if (!partial) {
+    if (rows == 1 && args.kv_heads % call.workers != 0) {
+      if (call.phase == 0) attend_query_heads(call, *data.table, args);
+      return;
+    }
     const Range own = share_positions(call, tables, args, false);
     if (call.phase == 0 && own.size() > 0) data.table->attention(args, own.begin, own.end);
     return;
@@ -166,6 +190,14 @@ void run_attention(const KernelCall& call) noexcept {
     const Range own = share(call, items);
     if (own.size() > 0) data.table->attention_combine(args, own.begin, own.end);
   }
+}
+
+/// Only a row with more than one span has the partial form, and with it a second phase.
+int attention_phases(const KernelCall& call) noexcept {
+  const std::int64_t rows = call.operands[0].dims[0];
+  if (call.workers == 1 || rows > max_partial_rows) return 1;
+  const auto* positions = call.operands[4].as<const std::int32_t>();
+  return std::any_of(positions, positions + rows, [](std::int32_t p) { return p >= attention_span; }) ? 2 : 1;
 }
 
 KernelCost attention_cost(const KernelCall& call) {
@@ -197,6 +229,7 @@ std::optional<Kernel> make_attention(const KernelRequest& request) {
   kernel.name = "attention." + std::string(isa_name(request.table.isa));
   kernel.numerics = fmt::format("attention.{}.span512", kv_encoding_name(*encoding));
   kernel.phases = 2;
+  kernel.call_phases = attention_phases;
   kernel.run = run_attention;
   kernel.scratch_bytes = attention_scratch;
   kernel.shared_bytes = attention_shared;
@@ -232,8 +265,11 @@ void run_append(const KernelCall& call) noexcept {
   args.head_width = state.dims[1];
   args.k_stride = args.v_stride = args.kv_heads * args.head_width;
   args.k_offset = args.v_offset = state.state.offset;
-  const Range rows = share(call, x.dims[0]);
-  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+  const Range own = own_columns(call, args.k_stride, compile::column_unit);
+  if (own.size() == 0) return;
+  args.first_column = own.begin;
+  args.columns = own.size();
+  for (std::int64_t row = 0; row < x.dims[0]; ++row) {
     std::byte* page = state_page(call, state.state, sequences[row], positions[row]);
     if (page == nullptr) continue;
     const std::int64_t position = positions[row];
@@ -275,6 +311,7 @@ std::optional<Kernel> make_append(const KernelRequest& request) {
   kernel.name = "append." + std::string(isa_name(request.table.isa));
   kernel.numerics = fmt::format("append.{}", kv_encoding_name(*encoding));
   kernel.run = encoding == KvEncoding::q8_0 ? run_append_q8 : run_append;
+  kernel.column_units = {compile::column_unit, compile::column_unit, 0, 0, compile::column_unit};
   kernel.data = share_data(AppendData{&request.table, columns});
   return kernel;
 }

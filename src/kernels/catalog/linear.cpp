@@ -27,8 +27,8 @@ void run_linear(const KernelCall& call) noexcept {
   args.activation_stride = data.encoded ? a16_row_bytes(args.inputs) : 4 * args.inputs;
   args.out = call.results[0].as<float>();
   args.out_stride = args.outputs;
-  const Range panels = share(call, panel_count(args.outputs));
-  if (panels.size() > 0 && args.rows > 0) data.run(args, panels.begin, panels.end);
+  const Range own = own_columns(call, args.outputs, compile::column_unit);
+  if (own.size() > 0 && args.rows > 0) data.run(args, own.begin / panel_outputs, ceil_div(own.end, panel_outputs));
 }
 
 KernelCost linear_cost(const KernelCall& call) {
@@ -64,6 +64,7 @@ std::optional<Kernel> make_linear(const KernelRequest& request) {
   kernel.numerics = linear_numerics_name(numerics);
   kernel.run = run_linear;
   kernel.cost = linear_cost;
+  kernel.column_units = {0, 0, compile::column_unit};
   kernel.data = share_data(data);
   return kernel;
 }
