@@ -14,6 +14,8 @@ from gguf.quants import dequantize
 BIN = Path(os.environ["HEADRACE_BIN_DIR"])
 RANDOM_MODEL = str(BIN / "bench" / "random_model")
 HEADRACE = str(BIN / "headrace")
+FORMATS = ["f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq4_nl",
+           "iq4_xs", "mxfp4"]
 BENCH = Path(__file__).resolve().parents[2] / "bench" / "bench.py"
 
 
@@ -26,8 +28,7 @@ def read(path):
     return reader, {tensor.name: tensor for tensor in reader.tensors}
 
 
-@pytest.mark.parametrize("file_format", ["f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q2_k", "q3_k",
-                                         "q4_k", "q5_k", "q6_k", "iq4_nl", "iq4_xs", "mxfp4"])
+@pytest.mark.parametrize("file_format", FORMATS)
 def test_weights_are_of_the_format_and_the_size(tmp_path, file_format):
     path = tmp_path / "tiny.gguf"
     done = write(path, "--format", file_format)
@@ -43,7 +44,7 @@ def test_weights_are_of_the_format_and_the_size(tmp_path, file_format):
         assert np.unique(numbers[:64], axis=0).shape[0] > 32  # runs from one pool may overlap
 
 
-@pytest.mark.parametrize("file_format", ["f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1"])
+@pytest.mark.parametrize("file_format", FORMATS)
 def test_runs(tmp_path, file_format):
     path = tmp_path / "tiny.gguf"
     assert write(path, "--format", file_format).returncode == 0
