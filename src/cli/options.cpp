@@ -74,10 +74,7 @@ template CLI::Option* add_number(CLI::App&, const std::string&, std::uint64_t&, 
 template CLI::Option* add_number(CLI::App&, const std::string&, double&, double, double, const std::string&);
 
 void add_model(CLI::App& app, std::string& model) {
-  app.add_option(
-         "MODEL", model,
-         "a GGUF file, a directory of Hugging Face (config.json, safetensors, tokenizer.json), or the name of a "
-         "known model (smollm2)")
+  app.add_option("MODEL", model, "a GGUF file, a Hugging Face directory, or the name of a known model (smollm2)")
       ->required()
       ->type_name("");
 }
