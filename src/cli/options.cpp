@@ -74,10 +74,7 @@ template CLI::Option* add_number(CLI::App&, const std::string&, std::uint64_t&, 
 template CLI::Option* add_number(CLI::App&, const std::string&, double&, double, double, const std::string&);
 
 void add_model(CLI::App& app, std::string& model) {
-  app.add_option(
-         "MODEL", model,
-         "a GGUF file, a directory of Hugging Face (config.json, safetensors, tokenizer.json), or the name of a "
-         "known model (smollm2)")
+  app.add_option("MODEL", model, "a GGUF file, a Hugging Face directory, or the name of a known model (smollm2)")
       ->required()
       ->type_name("");
 }
@@ -110,16 +107,15 @@ void add_isa(CLI::App& app, EngineFlags& flags) {
 }
 
 void add_kv(CLI::App& app, EngineFlags& flags) {
-  const std::map<std::string, kernels::KvEncoding> encodings = {{"f16", kernels::KvEncoding::f16},
-                                                                {"bf16", kernels::KvEncoding::bf16},
-                                                                {"q8_0", kernels::KvEncoding::q8_0}};
+  const std::map<std::string, kernels::KvEncoding> encodings = {
+      {"f16", kernels::KvEncoding::f16}, {"bf16", kernels::KvEncoding::bf16}, {"q8_0", kernels::KvEncoding::q8_0}};
   app.add_option_function<std::string>(
          "--kv",
          [&flags, encodings](const std::string& name) {
            const auto place = encodings.find(name);
            if (place == encodings.end()) {
-             throw CLI::ValidationError(
-                 "--kv", fmt::format("expected one of f16, bf16, q8_0, got {}", headrace::quoted(name)));
+             throw CLI::ValidationError("--kv",
+                                        fmt::format("expected one of f16, bf16, q8_0, got {}", headrace::quoted(name)));
            }
            flags.kv = place->second;
          },

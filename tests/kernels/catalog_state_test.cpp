@@ -140,13 +140,14 @@ TEST_P(CatalogTest, AttentionOverRaggedSequences) {
     const std::string q = "f32[T, " + std::to_string(shape.heads) + ", " + std::to_string(shape.width) + "]";
     const Rows rows = ragged_rows(shape.pasts, shape.counts, shape.shuffled, random);
     const auto count = static_cast<std::int64_t>(rows.sequence.size());
-    OpCase test = make_case(
-        "%q: " + q + ", %k: state append " + shape.encoding + ".columns16[" + state + ", %v: state append " + shape.encoding + "[" + state +
-            ", %sequence: i32[T], %position: i32[T]" + (shape.sinks.empty() ? "" : ", %sinks: " + shape.sinks),
-        std::string("attention(%q, %k, %v, %sequence, %position") + (shape.sinks.empty() ? "" : ", %sinks") +
-            ") {scale = 0.2, window = " + std::to_string(shape.window) + "}",
-        q, {{"T", count}, {"B", static_cast<std::int64_t>(shape.pasts.size())}, {"P", 1301}}, random,
-        "%result, %k, %v");
+    OpCase test =
+        make_case("%q: " + q + ", %k: state append " + shape.encoding + ".columns16[" + state + ", %v: state append " +
+                      shape.encoding + "[" + state + ", %sequence: i32[T], %position: i32[T]" +
+                      (shape.sinks.empty() ? "" : ", %sinks: " + shape.sinks),
+                  std::string("attention(%q, %k, %v, %sequence, %position") + (shape.sinks.empty() ? "" : ", %sinks") +
+                      ") {scale = 0.2, window = " + std::to_string(shape.window) + "}",
+                  q, {{"T", count}, {"B", static_cast<std::int64_t>(shape.pasts.size())}, {"P", 1301}}, random,
+                  "%result, %k, %v");
     std::vector<std::int64_t> lengths = shape.pasts;
     for (std::size_t b = 0; b < lengths.size(); ++b) lengths[b] += shape.counts[b];
     test.sizes["P"] = *std::max_element(lengths.begin(), lengths.end());

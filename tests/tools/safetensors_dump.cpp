@@ -1,5 +1,5 @@
-// safetensors_dump: reads lines with a path each, and answers each with one line: the parsed header as JSON, or {"error"}.
-// So Python can compare it with an oracle.
+// safetensors_dump: reads lines with a path each, and answers each with one line: the parsed header as JSON, or
+// {"error"}. So Python can compare it with an oracle.
 #include <iostream>
 #include <string>
 

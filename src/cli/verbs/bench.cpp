@@ -85,7 +85,7 @@ void add_peers(CLI::App& app, std::vector<std::string>& peers) {
   };
   app.add_option_function<std::string>(
          "--vs", read,
-         fmt::format("other runtimes to measure in turn ({}); scripts/bench_peers.sh builds them",
+         fmt::format("other runtimes that take turns ({}); scripts/bench_peers.sh builds them",
                      fmt::join(measure::peer_names(), ", ")))
       ->type_name("NAME,NAME");
 }

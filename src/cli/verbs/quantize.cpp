@@ -32,10 +32,16 @@ struct Options {
   EngineFlags engine;
 };
 
-std::string recipe_names() {
+/// All names, separated by commas; a line feed goes before what would make a line longer than `width`.
+std::string recipe_names(std::size_t width = std::string::npos) {
   std::string names;
+  std::size_t line = 0;
   for (const models::Recipe& recipe : models::recipe_table()) {
-    names += (names.empty() ? "" : ", ") + std::string(recipe.name);
+    const bool wraps = line + recipe.name.size() + 2 > width;
+    if (!names.empty()) names += wraps ? ",\n" : ", ";
+    if (wraps) line = 0;
+    names += recipe.name;
+    line += recipe.name.size() + 2;
   }
   return names;
 }
@@ -143,7 +149,7 @@ std::function<int(Invocation&)> declare(CLI::App& app) {
                  "--to", fmt::format("expected one of {}, got {}", recipe_names(), headrace::quoted(name)));
            }
          },
-         "the Format or mix: " + recipe_names())
+         "the Format or mix, of those named above")
       ->required()
       ->type_name("NAME");
   app.add_flag("--pure", options->pure, "one Format for all matrices, without the mix that the name stands for");
@@ -160,7 +166,8 @@ Verb verb_quantize() {
           .details =
               "Names stand for what they stand for elsewhere: q4_k_m is mostly q4_k, with q6_k where it matters most.\n"
               "Norms and vectors become f32. OUT appears whole or not at all. For every tensor the report gives the\n"
-              "relative RMS error and the largest error against IN.\n",
+              "relative RMS error and the largest error against IN. NAME is one of\n" +
+              recipe_names(100) + ".\n",
           .example =
               "  headrace quantize model-f16.gguf model-q4.gguf --to q4_k_m\n"
               "  headrace quantize smollm2 smollm2-f16.gguf --to f16 --json",
