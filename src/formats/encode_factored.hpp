@@ -201,4 +201,24 @@ FactoredAffine<groups> search_factored_affine(const float* in, const AffineGrid&
   return best;
 }
 
+/// What q4_k and q5_k share: codes up to `largest_code` of 256 numbers, and the first 16 bytes of the block: scale,
+/// minimum and their factors.
+template <int largest_code>
+void encode_factored_affine(const float* in, std::byte* out, std::uint8_t* codes) noexcept {
+  constexpr AffineGrid grid{.first = -0.3f, .step = 0.3f, .count = 4, .rounds = 2};
+  float levels[256];
+  const auto found =
+      search_factored_affine<8, 32, UniformLevels<0, largest_code>, UniformLevels<0, 63>>(in, grid, levels);
+  std::int8_t scales[8];
+  std::int8_t minimums[8];
+  codes_of_whole_levels<0>(levels, 256, codes);
+  for (int g = 0; g < 8; ++g) {
+    scales[g] = static_cast<std::int8_t>(found.scale_factors[g]);
+    minimums[g] = static_cast<std::int8_t>(found.minimum_factors[g]);
+  }
+  store_u16(out, f32_to_f16(found.scale));
+  store_u16(out + 2, f32_to_f16(-found.minimum));
+  pack_factors_of_6_bits(scales, minimums, out + 4);
+}
+
 }  // namespace headrace::formats

@@ -20,20 +20,8 @@ constexpr GroupedBlock block{
 }
 
 void encode_block(const float* in, std::byte* out) noexcept {
-  constexpr AffineGrid grid{.first = -0.3f, .step = 0.3f, .count = 4, .rounds = 2};
-  float levels[256];
-  const auto found = search_factored_affine<8, 32, UniformLevels<0, 15>, UniformLevels<0, 63>>(in, grid, levels);
   std::uint8_t codes[256];
-  std::int8_t scales[8];
-  std::int8_t minimums[8];
-  codes_of_whole_levels<0>(levels, 256, codes);
-  for (int g = 0; g < 8; ++g) {
-    scales[g] = static_cast<std::int8_t>(found.scale_factors[g]);
-    minimums[g] = static_cast<std::int8_t>(found.minimum_factors[g]);
-  }
-  store_u16(out, f32_to_f16(found.scale));
-  store_u16(out + 2, f32_to_f16(-found.minimum));
-  pack_factors_of_6_bits(scales, minimums, out + 4);
+  encode_factored_affine<15>(in, out, codes);
   for (int i = 0; i < 4; ++i) pack_nibbles(codes + 64 * i, 32, out + 16 + 32 * i);
 }
 
