@@ -2,30 +2,19 @@
 // every accessor throws InputError or gives a value, and a message is one line.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "checks.hpp"
 #include "formats/gguf.hpp"
 
 namespace {
 
 using headrace::formats::Gguf;
 using headrace::formats::GgufTensor;
-
-void check(bool condition) {
-  if (!condition) std::abort();
-}
-
-template <class Action>
-void allow_input_error(Action&& action) {
-  try {
-    action();
-  } catch (const headrace::InputError& error) {
-    check(std::string_view(error.what()).find('\n') == std::string_view::npos);
-  }
-}
+using headrace::fuzz::allow_input_error;
+using headrace::fuzz::check;
 
 void use(const Gguf& gguf, std::size_t file_bytes) {
   for (const auto& entry : gguf.entries()) {

@@ -3,30 +3,19 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "checks.hpp"
 #include "formats/safetensors.hpp"
 
 namespace {
 
 using headrace::formats::Safetensors;
 using headrace::formats::SafetensorsTensor;
-
-void check(bool condition) {
-  if (!condition) std::abort();
-}
-
-template <class Action>
-void allow_input_error(Action&& action) {
-  try {
-    action();
-  } catch (const headrace::InputError& error) {
-    check(std::string_view(error.what()).find('\n') == std::string_view::npos);
-  }
-}
+using headrace::fuzz::allow_input_error;
+using headrace::fuzz::check;
 
 void use(const Safetensors& file, std::size_t file_bytes) {
   std::uint64_t bytes = 0;

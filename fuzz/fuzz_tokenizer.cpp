@@ -3,13 +3,13 @@
 // a normal, control, user-defined token; M a merge whose result becomes a token; m a merge as it is; all others are
 // text. The options choose a pre-tokenizer, or SentencePiece's BPE by scores or merges, with or without byte tokens.
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "../tests/text/made_vocabulary.hpp"
 #include "base/error.hpp"
+#include "checks.hpp"
 #include "text/normalization.hpp"
 #include "text/pre_tokenizer.hpp"
 #include "text/tokenizer.hpp"
@@ -17,10 +17,7 @@
 namespace {
 
 using namespace headrace::text;
-
-void check(bool holds) {
-  if (!holds) std::abort();
-}
+using headrace::fuzz::check;
 
 void check_streamed(const Tokenizer& tokenizer, const std::vector<TokenId>& ids, const std::string& decoded) {
   StreamingDecoder decoder(tokenizer, false);

@@ -3,25 +3,18 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
+#include "checks.hpp"
 #include "text/tokenizer.hpp"
 #include "text/tokenizer_json.hpp"
 
-namespace {
-
-void check(bool holds) {
-  if (!holds) std::abort();
-}
-
-}  // namespace
-
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace headrace::text;
+  using headrace::fuzz::check;
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const std::size_t end = std::min(input.find('\xFE'), size);
   const std::string_view text = input.substr(std::min(end + 1, size));
