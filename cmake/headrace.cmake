@@ -37,6 +37,20 @@ function(headrace_library folder)
   target_link_libraries(headrace_${folder} PUBLIC headrace_flags ${ARG_LINK})
 endfunction()
 
+# GoogleTest's headers, compiled once for all tests: half of what a test takes to compile.
+function(headrace_test_headers)
+  if(TARGET headrace_test_headers)
+    return()
+  endif()
+  add_library(headrace_test_headers OBJECT "${CMAKE_SOURCE_DIR}/cmake/empty.cpp")
+  target_link_libraries(headrace_test_headers PRIVATE headrace_base GTest::gmock)
+  target_compile_options(headrace_test_headers PRIVATE ${headrace_test_options})
+  target_precompile_headers(headrace_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <fmt/format.h>)
+endfunction()
+
+# A test runs about once for each time that it is compiled. ccache needs -fpch-preprocess to see the precompiled headers.
+set(headrace_test_options $<$<CONFIG:Release>:-O1> $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+
 # headrace_tests(base [LINK other libraries])
 #   -> for each *_test.cpp beside it an executable base_<stem>, its cases listed one by one in ctest, label = folder;
 #   target tests_base builds them all.
@@ -44,12 +58,15 @@ function(headrace_tests folder)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *_test.cpp)
   add_custom_target(tests_${folder})
+  headrace_test_headers()
   foreach(source IN LISTS sources)
     get_filename_component(stem ${source} NAME_WE)
     set(target ${folder}_${stem})
     add_executable(${target} ${source})
     target_link_libraries(${target} PRIVATE headrace_${folder} ${ARG_LINK} GTest::gmock GTest::gtest_main)
     target_include_directories(${target} PRIVATE "${CMAKE_SOURCE_DIR}/tests")
+    target_compile_options(${target} PRIVATE ${headrace_test_options})
+    target_precompile_headers(${target} REUSE_FROM headrace_test_headers)
     add_dependencies(tests_${folder} ${target})
     gtest_discover_tests(${target} TEST_PREFIX "${folder}." PROPERTIES LABELS ${folder} DISCOVERY_TIMEOUT 120)
   endforeach()

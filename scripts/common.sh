@@ -6,6 +6,8 @@ repo="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 
 # Objects compiled in one clone serve the next one, such as CI's.
 export CCACHE_BASEDIR="$repo" CCACHE_NOHASHDIR=1
+# Of precompiled headers, which the tests have.
+export CCACHE_SLOPPINESS=pch_defines,time_macros
 
 say() { printf '%s\n' "-- $*"; }
 

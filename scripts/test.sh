@@ -27,7 +27,7 @@ cpp_tests() {
 
 python_tests() {
   source scripts/test_environment.sh
-  .venv/bin/python -m pytest "${pytest_options[@]}" tests/python tests/checks
+  .venv/bin/python -m pytest -n "$(nproc)" --dist worksteal "${pytest_options[@]}" tests/python tests/checks
 }
 
 readme_snippets() { python3 tests/checks/readme_snippets.py README.md; }

@@ -2,8 +2,13 @@
 
 #include <charconv>
 #include <cmath>
+#include <concepts>
 #include <limits>
 #include <map>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "base/quote.hpp"
 #include "models/language_model.hpp"
@@ -23,7 +28,54 @@ std::string names_of_isas() {
   return names;
 }
 
+/// The name that errors give: the last, which is the longest.
+std::string shown_name(const std::string& names) { return names.substr(names.rfind(',') + 1); }
+
 }  // namespace
+
+CLI::Option* add_option(CLI::App& app, const std::string& names, const std::string& value_name,
+                        const std::string& description, ReadOption read, const std::string& default_text) {
+  CLI::Option* option = app.add_option(
+      names,
+      [read = std::move(read), name = shown_name(names)](const CLI::results_t& results) {
+        if (const std::string fault = read(results.back()); !fault.empty()) throw CLI::ValidationError(name, fault);
+        return true;
+      },
+      description);
+  option->type_name(value_name)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  if (!default_text.empty()) option->default_str(default_text);
+  return option;
+}
+
+CLI::Option* add_text(CLI::App& app, const std::string& names, const std::string& value_name,
+                      const std::string& description, std::string& value) {
+  const auto read = [&value](const std::string& text) {
+    value = text;
+    return std::string();
+  };
+  return add_option(app, names, value_name, description, read, value);
+}
+
+CLI::Option* add_text(CLI::App& app, const std::string& names, const std::string& value_name,
+                      const std::string& description, std::optional<std::string>& value) {
+  const auto read = [&value](const std::string& text) {
+    value = text;
+    return std::string();
+  };
+  return add_option(app, names, value_name, description, read);
+}
+
+CLI::Option* add_flag(CLI::App& app, const std::string& name, const std::string& description, bool& value) {
+  return app.add_flag(name, value, description);
+}
+
+void add_argument(CLI::App& app, const std::string& name, const std::string& description, std::string& value) {
+  app.add_option(name, value, description)->required()->type_name("");
+}
+
+void set_required(CLI::Option* option) { option->required(); }
+
+void exclude(CLI::Option* option, CLI::Option* other) { option->excludes(other); }
 
 template <class T>
 std::optional<T> parse_number(const std::string& text) {
@@ -46,19 +98,15 @@ CLI::Option* add_number(CLI::App& app, const std::string& names, T& value, T min
       maximum == std::numeric_limits<T>::max()
           ? fmt::format("{} of at least {}", std::integral<T> ? "a whole number" : "a number", minimum)
           : fmt::format("{} from {} to {}", std::integral<T> ? "a whole number" : "a number", minimum, maximum);
-  const auto read = [&value, minimum, maximum, expected, names](const CLI::results_t& results) {
-    const std::optional<T> number = parse_number<T>(results.back());
+  const auto read = [&value, minimum, maximum, expected](const std::string& text) {
+    const std::optional<T> number = parse_number<T>(text);
     if (!number || *number < minimum || *number > maximum) {
-      const std::string longest = names.substr(names.rfind(',') + 1);
-      throw CLI::ValidationError(longest,
-                                 fmt::format("expected {}, got {}", expected, headrace::quoted(results.back())));
+      return fmt::format("expected {}, got {}", expected, headrace::quoted(text));
     }
     value = *number;
-    return true;
+    return std::string();
   };
-  CLI::Option* option = app.add_option(names, read, description);
-  option->type_name("N")->default_str(fmt::format("{}", value))->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  return option;
+  return add_option(app, names, "N", description, read, fmt::format("{}", value));
 }
 
 template std::optional<int> parse_number(const std::string&);
@@ -74,9 +122,7 @@ template CLI::Option* add_number(CLI::App&, const std::string&, std::uint64_t&, 
 template CLI::Option* add_number(CLI::App&, const std::string&, double&, double, double, const std::string&);
 
 void add_model(CLI::App& app, std::string& model) {
-  app.add_option("MODEL", model, "a GGUF file, a Hugging Face directory, or the name of a known model (smollm2)")
-      ->required()
-      ->type_name("");
+  add_argument(app, "MODEL", "a GGUF file, a Hugging Face directory, or the name of a known model (smollm2)", model);
 }
 
 void add_context(CLI::App& app, EngineFlags& flags) {
@@ -91,36 +137,30 @@ void add_threads(CLI::App& app, EngineFlags& flags) {
 }
 
 void add_isa(CLI::App& app, EngineFlags& flags) {
-  app.add_option_function<std::string>(
-         "--isa",
-         [&flags](const std::string& name) {
-           for (const kernels::Isa isa : kernels::known_isas()) {
-             if (kernels::isa_name(isa) == name) flags.isa = isa;
-           }
-           if (!flags.isa || kernels::isa_name(*flags.isa) != name) {
-             throw CLI::ValidationError(
-                 "--isa", fmt::format("expected one of {}, got {}", names_of_isas(), headrace::quoted(name)));
-           }
-         },
-         fmt::format("kernels for this instruction set ({}); default: the best one", names_of_isas()))
-      ->type_name("NAME");
+  add_option(app, "--isa", "NAME",
+             fmt::format("kernels for this instruction set ({}); default: the best one", names_of_isas()),
+             [&flags](const std::string& name) {
+               for (const kernels::Isa isa : kernels::known_isas()) {
+                 if (kernels::isa_name(isa) != name) continue;
+                 flags.isa = isa;
+                 return std::string();
+               }
+               return fmt::format("expected one of {}, got {}", names_of_isas(), headrace::quoted(name));
+             });
 }
 
 void add_kv(CLI::App& app, EngineFlags& flags) {
   const std::map<std::string, kernels::KvEncoding> encodings = {
       {"f16", kernels::KvEncoding::f16}, {"bf16", kernels::KvEncoding::bf16}, {"q8_0", kernels::KvEncoding::q8_0}};
-  app.add_option_function<std::string>(
-         "--kv",
-         [&flags, encodings](const std::string& name) {
-           const auto place = encodings.find(name);
-           if (place == encodings.end()) {
-             throw CLI::ValidationError("--kv",
-                                        fmt::format("expected one of f16, bf16, q8_0, got {}", headrace::quoted(name)));
-           }
-           flags.kv = place->second;
-         },
-         "how keys and values are held (f16, bf16, q8_0: half of f16's bytes); default: f16")
-      ->type_name("NAME");
+  add_option(app, "--kv", "NAME", "how keys and values are held (f16, bf16, q8_0: half of f16's bytes); default: f16",
+             [&flags, encodings](const std::string& name) {
+               const auto place = encodings.find(name);
+               if (place == encodings.end()) {
+                 return fmt::format("expected one of f16, bf16, q8_0, got {}", headrace::quoted(name));
+               }
+               flags.kv = place->second;
+               return std::string();
+             });
 }
 
 void add_engine_flags(CLI::App& app, EngineFlags& flags) {
@@ -128,8 +168,7 @@ void add_engine_flags(CLI::App& app, EngineFlags& flags) {
   add_kv(app, flags);
   add_threads(app, flags);
   add_isa(app, flags);
-  app.add_option("--trace", flags.trace, "write what happened when to this file, for ui.perfetto.dev")
-      ->type_name("FILE");
+  add_text(app, "--trace", "FILE", "write what happened when to this file, for ui.perfetto.dev", flags.trace);
 }
 
 void add_sampling_flags(CLI::App& app, SamplingFlags& flags) {
@@ -149,6 +188,6 @@ void add_sampling_flags(CLI::App& app, SamplingFlags& flags) {
                             "of the choice; the same seed gives the same text");
 }
 
-void add_json(CLI::App& app, bool& json) { app.add_flag("--json", json, "print one JSON object instead of text"); }
+void add_json(CLI::App& app, bool& json) { add_flag(app, "--json", "print one JSON object instead of text", json); }
 
 }  // namespace headrace::cli

@@ -1,17 +1,39 @@
-// Options that several verbs share, and how numbers are read: with a range and one plain line if they are out of it.
+// Options that several verbs share, and the ways in which a verb adds its own. They hide CLI11, whose header takes longer
+// to compile than any verb.
 #pragma once
 
-#include <concepts>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
-
-#include <CLI/CLI.hpp>
 
 #include "kernels/kernels.hpp"
 #include "text/sampler.hpp"
 
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
 namespace headrace::cli {
+
+/// Takes what stands behind an option's name; returns what is wrong with it, "expected …, got …", or nothing.
+using ReadOption = std::function<std::string(const std::string& text)>;
+
+/// Adds an option that `read` takes. `value_name` and `default_text` are what --help shows; the latter may be empty.
+CLI::Option* add_option(CLI::App& app, const std::string& names, const std::string& value_name,
+                        const std::string& description, ReadOption read, const std::string& default_text = {});
+/// The same for a text; a default that is not empty is shown.
+CLI::Option* add_text(CLI::App& app, const std::string& names, const std::string& value_name,
+                      const std::string& description, std::string& value);
+CLI::Option* add_text(CLI::App& app, const std::string& names, const std::string& value_name,
+                      const std::string& description, std::optional<std::string>& value);
+CLI::Option* add_flag(CLI::App& app, const std::string& name, const std::string& description, bool& value);
+/// Adds a word that must stand behind the verb.
+void add_argument(CLI::App& app, const std::string& name, const std::string& description, std::string& value);
+void set_required(CLI::Option* option);
+/// Refuses a command line that has both.
+void exclude(CLI::Option* option, CLI::Option* other);
 
 /// A number of a command line, all of `text`. Nothing if it is none or does not fit T.
 template <class T>

@@ -3,6 +3,8 @@
 
 #include <chrono>
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.hpp"
 #include "text/jinja/evaluator.hpp"
 #include "text/jinja/parser.hpp"
@@ -42,6 +44,10 @@ std::string ChatTemplate::render(const nlohmann::ordered_json& messages, const n
   if (!eos_token_.empty()) variables["eos_token"] = eos_token_;
   for (const auto& [name, value] : extra.items()) variables[name] = value;
   return jinja::render(*template_, variables, now ? *now : local_time());
+}
+
+std::string ChatTemplate::render(const nlohmann::ordered_json& messages) const {
+  return render(messages, nullptr, true, nlohmann::ordered_json::object());
 }
 
 }  // namespace headrace::text

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace headrace::text {
 
@@ -28,10 +28,11 @@ class ChatTemplate {
   /// `tools` (a list of JSON schemas, or null). The members of the object `extra` become variables too and win over
   /// the others. `now` is what strftime_now prints, local time by default. May be called from several threads.
   /// Raises InputError if the template goes wrong, exceeds its bounds, or calls raise_exception (with its message).
-  [[nodiscard]] std::string render(const nlohmann::ordered_json& messages,
-                                   const nlohmann::ordered_json& tools = nullptr, bool add_generation_prompt = true,
-                                   const nlohmann::ordered_json& extra = nlohmann::ordered_json::object(),
+  [[nodiscard]] std::string render(const nlohmann::ordered_json& messages, const nlohmann::ordered_json& tools,
+                                   bool add_generation_prompt, const nlohmann::ordered_json& extra,
                                    const std::optional<std::tm>& now = std::nullopt) const;
+  /// The same with no tools and no more variables, up to where the answer begins.
+  [[nodiscard]] std::string render(const nlohmann::ordered_json& messages) const;
 
  private:
   std::unique_ptr<const jinja::Template> template_;

@@ -54,21 +54,19 @@ std::vector<std::string> split_list(const std::string& text) {
 /// Adds an option that takes numbers in [minimum, maximum], separated by commas; each of them counts once.
 void add_list(CLI::App& app, const std::string& name, std::vector<std::int64_t>& values, std::int64_t minimum,
               std::int64_t maximum, const std::string& description) {
-  const auto read = [&values, name, minimum, maximum](const std::string& text) {
+  const auto read = [&values, minimum, maximum](const std::string& text) {
     values.clear();
     for (const std::string& item : split_list(text)) {
       const auto number = parse_number<std::int64_t>(item);
       if (!number || *number < minimum || *number > maximum || values.size() == longest_list) {
-        throw CLI::ValidationError(
-            name, fmt::format("expected at most {} whole numbers from {} to {}, separated by commas, got {}",
-                              longest_list, minimum, maximum, headrace::quoted(text)));
+        return fmt::format("expected at most {} whole numbers from {} to {}, separated by commas, got {}", longest_list,
+                           minimum, maximum, headrace::quoted(text));
       }
       if (std::find(values.begin(), values.end(), *number) == values.end()) values.push_back(*number);
     }
+    return std::string();
   };
-  app.add_option_function<std::string>(name, read, description)
-      ->type_name("N,N")
-      ->default_str(fmt::format("{}", fmt::join(values, ",")));
+  add_option(app, name, "N,N", description, read, fmt::format("{}", fmt::join(values, ",")));
 }
 
 void add_peers(CLI::App& app, std::vector<std::string>& peers) {
@@ -77,17 +75,17 @@ void add_peers(CLI::App& app, std::vector<std::string>& peers) {
     const auto known = measure::peer_names();
     for (const std::string& item : split_list(text)) {
       if (std::find(known.begin(), known.end(), item) == known.end()) {
-        throw CLI::ValidationError("--vs", fmt::format("expected names of {}, separated by commas, got {}",
-                                                       fmt::join(known, ", "), headrace::quoted(text)));
+        return fmt::format("expected names of {}, separated by commas, got {}", fmt::join(known, ", "),
+                           headrace::quoted(text));
       }
       if (std::find(peers.begin(), peers.end(), item) == peers.end()) peers.push_back(item);
     }
+    return std::string();
   };
-  app.add_option_function<std::string>(
-         "--vs", read,
-         fmt::format("other runtimes that take turns ({}); scripts/bench_peers.sh builds them",
-                     fmt::join(measure::peer_names(), ", ")))
-      ->type_name("NAME,NAME");
+  add_option(app, "--vs", "NAME,NAME",
+             fmt::format("other runtimes that take turns ({}); scripts/bench_peers.sh builds them",
+                         fmt::join(measure::peer_names(), ", ")),
+             read);
 }
 
 std::vector<std::unique_ptr<measure::Peer>> start_peers(const Options& options, const models::ModelFile& file,

@@ -184,7 +184,7 @@ int chat(const Options& options, Invocation& invocation) {
 std::function<int(Invocation&)> declare(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   add_model(app, options->model);
-  app.add_option("--system", options->system, "what the chat template gets as the system's message")->type_name("TEXT");
+  add_text(app, "--system", "TEXT", "what the chat template gets as the system's message", options->system);
   add_sampling_flags(app, options->sampling);
   add_engine_flags(app, options->engine);
   return [options](Invocation& invocation) { return chat(*options, invocation); };

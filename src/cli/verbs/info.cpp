@@ -79,8 +79,8 @@ int show(const Options& options, Invocation& invocation) {
 std::function<int(Invocation&)> declare(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   add_model(app, options->model);
-  app.add_flag("--program", options->program, "print the Program in its text form");
-  app.add_flag("--plan", options->plan, "print the Plan, with predicted times of decoding at the end of the context");
+  add_flag(app, "--program", "print the Program in its text form", options->program);
+  add_flag(app, "--plan", "print the Plan, with predicted times of decoding at the end of the context", options->plan);
   add_context(app, options->engine);
   add_threads(app, options->engine);
   add_isa(app, options->engine);

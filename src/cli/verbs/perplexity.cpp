@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/quote.hpp"
 #include "base/file.hpp"
 #include "cli/load.hpp"
 #include "cli/options.hpp"
@@ -109,11 +110,17 @@ int measure_perplexity(const Options& options, Invocation& invocation) {
 std::function<int(Invocation&)> declare(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   add_model(app, options->model);
-  app.add_option("FILE", options->file, "the text; - is standard input")->required()->type_name("");
-  app.add_option("--class", options->token_class, "the arithmetic to score: prompt or generated")
-      ->type_name("NAME")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"prompt", "generated"}));
+  add_argument(app, "FILE", "the text; - is standard input", options->file);
+  add_option(
+      app, "--class", "NAME", "the arithmetic to score: prompt or generated",
+      [options = options.get()](const std::string& name) {
+        if (name != "prompt" && name != "generated") {
+          return fmt::format("expected prompt or generated, got {}", headrace::quoted(name));
+        }
+        options->token_class = name;
+        return std::string();
+      },
+      options->token_class);
   add_engine_flags(app, options->engine);
   add_json(app, options->json);
   return [options](Invocation& invocation) { return measure_perplexity(*options, invocation); };

@@ -138,21 +138,15 @@ int quantize(const Options& options, Invocation& invocation) {
 
 std::function<int(Invocation&)> declare(CLI::App& app) {
   const auto options = std::make_shared<Options>();
-  app.add_option("IN", options->in, "a GGUF file, or the name of a known model (smollm2)")->required()->type_name("");
-  app.add_option("OUT", options->out, "the new GGUF file")->required()->type_name("");
-  app.add_option_function<std::string>(
-         "--to",
-         [options = options.get()](const std::string& name) {
-           options->recipe = models::find_recipe(name);
-           if (options->recipe == nullptr) {
-             throw CLI::ValidationError(
-                 "--to", fmt::format("expected one of {}, got {}", recipe_names(), headrace::quoted(name)));
-           }
-         },
-         "the Format or mix, of those named above")
-      ->required()
-      ->type_name("NAME");
-  app.add_flag("--pure", options->pure, "one Format for all matrices, without the mix that the name stands for");
+  add_argument(app, "IN", "a GGUF file, or the name of a known model (smollm2)", options->in);
+  add_argument(app, "OUT", "the new GGUF file", options->out);
+  set_required(add_option(app, "--to", "NAME", "the Format or mix, of those named above",
+                          [options = options.get()](const std::string& name) {
+                            options->recipe = models::find_recipe(name);
+                            if (options->recipe != nullptr) return std::string();
+                            return fmt::format("expected one of {}, got {}", recipe_names(), headrace::quoted(name));
+                          }));
+  add_flag(app, "--pure", "one Format for all matrices, without the mix that the name stands for", options->pure);
   add_threads(app, options->engine);
   add_json(app, options->json);
   return [options](Invocation& invocation) { return quantize(*options, invocation); };

@@ -110,14 +110,12 @@ int run_model(const Options& options, Invocation& invocation) {
 std::function<int(Invocation&)> declare(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   add_model(app, options->model);
-  CLI::Option* prompt = app.add_option("-p,--prompt", options->prompt, "the prompt")->type_name("TEXT");
-  app.add_option("-f,--file", options->file, "a file that holds the prompt; - is standard input")
-      ->type_name("FILE")
-      ->excludes(prompt);
-  CLI::Option* raw = app.add_flag("--raw", options->raw, "the prompt as it is, without the model's chat template");
-  app.add_option("--system", options->system, "what the chat template gets as the system's message")
-      ->type_name("TEXT")
-      ->excludes(raw);
+  CLI::Option* prompt = add_text(app, "-p,--prompt", "TEXT", "the prompt", options->prompt);
+  exclude(add_text(app, "-f,--file", "FILE", "a file that holds the prompt; - is standard input", options->file),
+          prompt);
+  CLI::Option* raw = add_flag(app, "--raw", "the prompt as it is, without the model's chat template", options->raw);
+  exclude(add_text(app, "--system", "TEXT", "what the chat template gets as the system's message", options->system),
+          raw);
   add_sampling_flags(app, options->sampling);
   add_engine_flags(app, options->engine);
   add_json(app, options->json);

@@ -78,14 +78,13 @@ int tokenize(const Options& options, Invocation& invocation) {
 std::function<int(Invocation&)> declare(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   add_model(app, options->model);
-  app.add_option("-f,--file", options->file, "read this file; - is standard input")
-      ->type_name("FILE")
-      ->capture_default_str();
+  add_text(app, "-f,--file", "FILE", "read this file; - is standard input", options->file);
   CLI::Option* decode =
-      app.add_flag("--decode", options->decode, "read ids, separated by white space, and write their text");
-  app.add_flag("--no-special", options->no_special, "add no BOS and EOS")->excludes(decode);
-  app.add_flag("--no-parse-special", options->no_parse_special, "control tokens that stand in the text are plain text")
-      ->excludes(decode);
+      add_flag(app, "--decode", "read ids, separated by white space, and write their text", options->decode);
+  exclude(add_flag(app, "--no-special", "add no BOS and EOS", options->no_special), decode);
+  exclude(add_flag(app, "--no-parse-special", "control tokens that stand in the text are plain text",
+                   options->no_parse_special),
+          decode);
   add_json(app, options->json);
   return [options](Invocation& invocation) { return tokenize(*options, invocation); };
 }

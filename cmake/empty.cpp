@@ -1,0 +1,1 @@
+// What headrace_test_headers is made of beside its headers.
