@@ -7,8 +7,8 @@
 #include <map>
 #include <utility>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "base/quote.hpp"
 #include "models/language_model.hpp"

@@ -1,5 +1,5 @@
-// Options that several verbs share, and the ways in which a verb adds its own. They hide CLI11, whose header takes longer
-// to compile than any verb.
+// Options that several verbs share, and the ways in which a verb adds its own. They hide CLI11, whose header takes
+// longer to compile than any verb.
 #pragma once
 
 #include <cstdint>

@@ -14,12 +14,12 @@
 
 namespace headrace::kernels::HEADRACE_ISA {
 
-/// A unit's bytes (layout.hpp) to code lines j = 0 .. 7.
-template <int code_bits>
-inline void unpack(const std::byte* p, Line (&line)[8]) {
+/// A unit's bytes (layout.hpp) to code lines j = 0 .. 7, or to the same part of each of them.
+template <int code_bits, class L>
+inline void unpack(const std::byte* p, L (&line)[8]) {
   static_assert(code_bits >= 2 && code_bits <= 8 && code_bits != 7);
-  Line in[code_bits];
-  for (int l = 0; l < code_bits; ++l) in[l] = load_line(p + 64 * l);
+  L in[code_bits];
+  for (int l = 0; l < code_bits; ++l) in[l] = load_codes<L>(p + 64 * l);
   if constexpr (code_bits == 2) {
     for (int l = 0; l < 2; ++l) {
       line[4 * l] = bits_of<0, 3>(in[l]);

@@ -7,7 +7,15 @@ struct Line {
   __m512i v;
 };
 
-inline Line load_line(const std::byte* p) { return {_mm512_loadu_si512(p)}; }
+template <int level_bits>
+using Part = Line;
+template <int level_bits>
+inline constexpr int line_parts = 1;
+
+template <class L>
+inline L load_codes(const std::byte* p) {
+  return {_mm512_loadu_si512(p)};
+}
 inline void store_line(void* p, const Line& line) { _mm512_storeu_si512(p, line.v); }
 
 // Shifts are of 16 bits: what crosses bytes, the masks take away.
@@ -44,16 +52,22 @@ inline __m512i four_digits(const std::byte* p) {
   return _mm512_set1_epi32(word);
 }
 
-template <int level_bits, int first, int count, int rows>
-inline void dots(const Line (&line)[8], const std::byte* const (&digits)[rows], Int (&sums)[rows]) {
+template <int level_bits, int rows>
+struct Digits {
+  const std::byte* x[rows];
+  void set(int r, const std::byte* digits) { x[r] = digits; }
+};
+
+template <int level_bits, int first, int count, int part, int rows>
+inline void dots(const Part<level_bits> (&line)[8], const Digits<level_bits, rows>& digits, Int (&sums)[rows]) {
   __m512i high[rows];
   for (int r = 0; r < rows; ++r) high[r] = _mm512_setzero_si512();
 #pragma GCC unroll 8
   for (int j = first; j < first + count; ++j) {
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r) {
-      high[r] = _mm512_dpbusd_epi32(high[r], line[j].v, four_digits(digits[r] + 4 * j));
-      sums[r].v = _mm512_dpbusd_epi32(sums[r].v, line[j].v, four_digits(digits[r] + 32 + 4 * j));
+      high[r] = _mm512_dpbusd_epi32(high[r], line[j].v, four_digits(digits.x[r] + 4 * j));
+      sums[r].v = _mm512_dpbusd_epi32(sums[r].v, line[j].v, four_digits(digits.x[r] + 32 + 4 * j));
     }
   }
   for (int r = 0; r < rows; ++r) sums[r] = add(times_256({high[r]}), sums[r]);

@@ -8,8 +8,15 @@ struct Line {
   std::uint8_t byte[64];
 };
 
-inline Line load_line(const std::byte* p) {
-  Line line;
+/// What dots take at once: a line or a half of one.
+template <int level_bits>
+using Part = Line;
+template <int level_bits>
+inline constexpr int line_parts = 1;
+
+template <class L>
+inline L load_codes(const std::byte* p) {
+  L line;
   memcpy(line.byte, p, 64);
   return line;
 }
@@ -48,13 +55,20 @@ inline Line look_up(const Levels& levels, const Line& x) {
   return y;
 }
 
+/// The digits of `rows` activations for a unit, as dots read them; x[r]: 32 high ones, then 32 low ones.
+template <int level_bits, int rows>
+struct Digits {
+  const std::byte* x[rows];
+  void set(int r, const std::byte* digits) { x[r] = digits; }
+};
+
 /// start + sum over k of lines [first, first + count) of code * activation, exactly, for 16 outputs and each of `rows`
-/// activations; digits[r]: 32 high ones, then 32 low ones. level_bits says how large the codes may be.
-template <int level_bits, int first, int count, int rows>
-inline void dots(const Line (&line)[8], const std::byte* const (&digits)[rows], Int (&sums)[rows]) {
+/// activations. level_bits says how large the codes may be. Of lines in parts, only the outputs of this part.
+template <int level_bits, int first, int count, int part, int rows>
+inline void dots(const Part<level_bits> (&line)[8], const Digits<level_bits, rows>& digits, Int (&sums)[rows]) {
   for (int r = 0; r < rows; ++r) {
     std::int8_t digit[64];
-    memcpy(digit, digits[r], 64);
+    memcpy(digit, digits.x[r], 64);
     for (int j = first; j < first + count; ++j) {
       for (int i = 0; i < 4; ++i) {
         const int activation = a16_base * digit[4 * j + i] + digit[32 + 4 * j + i];

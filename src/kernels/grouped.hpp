@@ -60,13 +60,19 @@ struct Span {
   const std::byte* codes;  ///< of the first unit
 };
 
-/// The unsigned levels of a unit's codes.
-template <class G>
-inline void unpack_levels(const std::byte* codes, const Levels& levels, Line (&line)[8]) {
-  unpack<G::code_bits>(codes, line);
+/// Adds the exact sums over k of unsigned levels times activation digits to `sums`: over lines [first, first + count)
+/// of a unit, for 16 outputs.
+template <class G, int first, int count, int part = 0, int rows>
+inline void unit_dots(const std::byte* codes, const Levels& levels, const Digits<G::level_bits, rows>& digits,
+                      Int (&sums)[rows]) {
+  constexpr int parts = line_parts<G::level_bits>;
+  Part<G::level_bits> line[8];
+  unpack<G::code_bits>(codes + 64 / parts * part, line);
   if constexpr (G::has_codebook) {
-    for (int j = 0; j < 8; ++j) line[j] = look_up(levels, line[j]);
+    for (int j = first; j < first + count; ++j) line[j] = look_up(levels, line[j]);
   }
+  dots<G::level_bits, first, count, part>(line, digits, sums);
+  if constexpr (part + 1 < parts) unit_dots<G, first, count, part + 1>(codes, levels, digits, sums);
 }
 
 template <class... Each>

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <CLI/CLI.hpp>
 
 namespace headrace::cli {
 namespace {

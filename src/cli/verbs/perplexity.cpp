@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "base/quote.hpp"
 #include "base/file.hpp"
+#include "base/quote.hpp"
 #include "cli/load.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
