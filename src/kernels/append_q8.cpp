@@ -10,11 +10,7 @@ struct Block {
   std::byte scale[2];         ///< f16
 };
 
-inline Int codes_of(Vec x, Vec scale) {
-  const Vec magic = set1(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer, ties to even
-  const Vec code = min(set1(127.0f), max(set1(-127.0f), div(x, scale)));
-  return sub(bits(add(code, magic)), bits(magic));
-}
+inline Int codes_of(Vec x, Vec scale) { return round_to_int(min(set1(127.0f), max(set1(-127.0f), div(x, scale)))); }
 
 Block encode(const float* in) {
   const Vec low = load(in);
@@ -45,7 +41,7 @@ Block encode(const float* in) {
 
 void append_keys_q8(const float* in, Size head_width, Size first, Size last, Size slot, std::byte* page) noexcept {
   const Size head_blocks = head_width / q8_block;
-  const Size panel_bytes = kv_page_bytes(KvEncoding::q8_0, 1, head_width) / (page_positions / 16);
+  const Size panel_bytes = q8_panel_bytes(head_width);
   for (Size b = first; b < last; ++b) {
     const Block block = encode(in + b * q8_block);
     const Size panel = b / head_blocks * (page_positions / 16) + slot / 16;
@@ -65,7 +61,9 @@ void append_values_q8(const float* in, Size head_width, Size first, Size last, S
   for (Size b = first; b < last; ++b) {
     const Block block = encode(in + b * q8_block);
     std::byte* values = page + b / head_blocks * head_bytes + b % head_blocks * q8_values_bytes;
-    memcpy(values + slot * q8_block, block.codes, q8_block);
+    for (Size e = 0; e < q8_block; ++e) {
+      values[q8_value_place(slot, e)] = block.codes[e] ^ std::byte{0x80};  // + 128
+    }
     memcpy(values + q8_values_codes + slot * 2, block.scale, 2);
   }
 }

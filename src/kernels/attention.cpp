@@ -2,6 +2,7 @@
 // together in order, so that no sum depends on tiles, pages or threads. Limit: bytes of K and V for few rows, FMA slots
 // for many.
 #include "kernels/attention_q8.hpp"
+#include "kernels/attention_q8_values.hpp"
 
 namespace headrace::kernels::HEADRACE_ISA {
 namespace {

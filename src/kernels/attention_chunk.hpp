@@ -10,14 +10,40 @@ namespace headrace::kernels::HEADRACE_ISA {
 inline constexpr Size q8_block = 32;
 inline constexpr Size q8_keys_codes = 16 * q8_block;  ///< of 16 positions
 inline constexpr Size q8_keys_bytes = q8_keys_codes + 2 * 16;
+/// Bytes of a panel of keys, 16 positions.
+constexpr Size q8_panel_bytes(Size width) { return kv_page_bytes(KvEncoding::q8_0, 1, width) / (page_positions / 16); }
 inline constexpr Size q8_values_codes = page_positions * q8_block;
 inline constexpr Size q8_values_bytes = q8_values_codes + 2 * page_positions;
+inline constexpr Size q8_values_unit = 16 * q8_block;  ///< codes of 32 positions and 16 elements
+/// Where the code of an element lies in a block of V.
+constexpr Size q8_value_place(Size slot, Size element) {
+  return element / 16 * (2 * q8_values_unit) + slot / 4 * 64 + element % 16 * 4 + slot % 4;
+}
 
 inline constexpr int chunk_queries = 16;  ///< query rows (a row and one of its heads) that pass over a span together
 inline constexpr Size max_width = 256;
 inline constexpr Size span_pages = attention_span / page_positions;
 /// Pages that loads run ahead of what is computed. Two of E = 64 outlast the exponentials between K and V.
 inline constexpr Size pages_ahead = 2;
+
+/// Where loads ahead stand in V of the span's pages and then K of as many pages on, of q8_0.
+struct Ahead {
+  Size page = 0;  ///< of V, then of K
+  Size line = 0;
+};
+
+/// The weights of positions times the scales of blocks of V, as a16 of one scale per query and block.
+struct WeightCodes {
+  static constexpr Size units = attention_span / a16_block;
+  alignas(64) std::byte digits[chunk_queries * units * (max_width / q8_block) * 2 * a16_block];
+  float scales[chunk_queries][max_width / q8_block];
+  Int sums[chunk_queries][max_width / 16];  ///< of the products with V's codes so far
+
+  /// The digits of a block's unit of 32 positions: those of the queries one behind the other.
+  [[nodiscard]] std::byte* unit(Size block, Size unit, int queries) {
+    return digits + (block * units + unit) * queries * 2 * a16_block;
+  }
+};
 
 /// Query rows of one kv head, all of one sequence, and what the current span gave for each.
 struct Chunk {
@@ -35,7 +61,8 @@ struct Chunk {
   float m[chunk_queries];
   float l[chunk_queries];
   alignas(64) float scores[chunk_queries][attention_span];
-  alignas(64) float scaled[2][chunk_queries][attention_span];  ///< scores times the scales of two blocks of V
+  WeightCodes codes;  ///< of the scores, where V is q8_0
+  Ahead ahead;        ///< likewise
   alignas(64) float o[chunk_queries][max_width];
   /// In the order of reading: K of the span's pages from first_page on, their V, K of the next.
   const std::byte* reads[2 * span_pages + pages_ahead];

@@ -8,16 +8,10 @@ namespace headrace::kernels::HEADRACE_ISA {
 // ---- encodings -----------------------------------------------------------------------------------------------------
 
 struct F16 {
-  static constexpr bool is_floating = true;
   static Vec load(const std::byte* p) { return load_f16(p); }
 };
 struct Bf16 {
-  static constexpr bool is_floating = true;
   static Vec load(const std::byte* p) { return load_bf16(p); }
-};
-struct Q8 {
-  static constexpr bool is_floating = false;
-  static Vec load(const std::byte* p) { return to_float(load_i8(p)); }
 };
 
 /// Into L2: what waits for L1 takes the few places for misses there, and then loads stall (9.7 GB/s of 33 with neither,
@@ -108,54 +102,40 @@ void score_floating(Chunk& chunk) {
 
 // ---- values --------------------------------------------------------------------------------------------------------
 
-/// Where some vectors of V's width are: bytes in a page, and from one position to the next; elements of o.
-template <int vectors>
-struct Columns {
-  Size bytes[vectors];
-  Size stride;
-  Size elements[vectors];
-};
-
-/// What a query's values are multiplied with, for vector v of the columns.
-template <class Kv>
-const float* weights_of(const Chunk& chunk, int query, int v) {
-  if constexpr (Kv::is_floating) return chunk.scores[query];
-  return chunk.scaled[v / 2][query];
-}
-
-/// o += sum over positions [from, to) of the span of weight * V: per element one FMA chain in the order of positions.
+/// o += sum over positions [from, to) of the span of weight * V, of the elements from `element` on: per element one FMA
+/// chain in the order of positions.
 template <class Kv, int queries, int vectors>
-void output_tile(Chunk& chunk, int first, const Columns<vectors>& columns, Size from, Size to) {
+void output_tile(Chunk& chunk, int first, Size element, Size from, Size to) {
+  const Size stride = 2 * chunk.width;
   Vec sum[queries][vectors];
   for (int i = 0; i < queries; ++i) {
     const bool begins = from == chunk.begin[first + i];
-    for (int v = 0; v < vectors; ++v) sum[i][v] = begins ? zero() : load(chunk.o[first + i] + columns.elements[v]);
+    for (int v = 0; v < vectors; ++v) sum[i][v] = begins ? zero() : load(chunk.o[first + i] + element + 16 * v);
   }
   for (Size position = from; position < to;) {
     const Size page = position / page_positions;
-    const Size offset = position % page_positions * columns.stride;
+    const Size offset = position % page_positions * stride + 2 * element;
     const std::byte* value = chunk.values(page) + offset;
     const std::byte* ahead = chunk.after_values(page) + offset;
     const Size last = smaller(to, (page + 1) * page_positions);
-    for (; position < last; ++position, value += columns.stride, ahead += columns.stride) {
-      for (int v = 0; v < vectors; v += 2) prefetch(ahead + columns.bytes[v]);
+    for (; position < last; ++position, value += stride, ahead += stride) {
+      for (int v = 0; v < vectors; v += 2) prefetch(ahead + 32 * v);
       Vec loaded[vectors];
-      for (int v = 0; v < vectors; ++v) loaded[v] = Kv::load(value + columns.bytes[v]);
+      for (int v = 0; v < vectors; ++v) loaded[v] = Kv::load(value + 32 * v);
       for (int i = 0; i < queries; ++i) {
-        for (int v = 0; v < vectors; ++v) {
-          sum[i][v] = fma(set1(weights_of<Kv>(chunk, first + i, v)[position]), loaded[v], sum[i][v]);
-        }
+        const Vec weight = set1(chunk.scores[first + i][position]);
+        for (int v = 0; v < vectors; ++v) sum[i][v] = fma(weight, loaded[v], sum[i][v]);
       }
     }
   }
   for (int i = 0; i < queries; ++i) {
-    for (int v = 0; v < vectors; ++v) store(chunk.o[first + i] + columns.elements[v], sum[i][v]);
+    for (int v = 0; v < vectors; ++v) store(chunk.o[first + i] + element + 16 * v, sum[i][v]);
   }
 }
 
 /// For query rows that see different positions: those that all see together, before and behind them each its own.
 template <class Kv, int queries, int vectors>
-void output_queries_of(Chunk& chunk, int first, const Columns<vectors>& columns) {
+void output_queries_of(Chunk& chunk, int first, Size element) {
   Size begin = chunk.begin[first];
   Size end = chunk.end[first];
   for (int i = 1; i < queries; ++i) {
@@ -163,38 +143,38 @@ void output_queries_of(Chunk& chunk, int first, const Columns<vectors>& columns)
     end = smaller(end, chunk.end[first + i]);
   }
   const auto own = [&](int query, Size from, Size to) {
-    if (from < to) output_tile<Kv, 1, vectors>(chunk, query, columns, from, to);
+    if (from < to) output_tile<Kv, 1, vectors>(chunk, query, element, from, to);
   };
   if (begin >= end) {
     for (int i = first; i < first + queries; ++i) own(i, chunk.begin[i], chunk.end[i]);
     return;
   }
   for (int i = first; i < first + queries; ++i) own(i, chunk.begin[i], begin);
-  output_tile<Kv, queries, vectors>(chunk, first, columns, begin, end);
+  output_tile<Kv, queries, vectors>(chunk, first, element, begin, end);
   for (int i = first; i < first + queries; ++i) own(i, end, chunk.end[i]);
 }
 
 template <class Kv, int vectors>
-void output_columns(Chunk& chunk, const Columns<vectors>& columns) {
+void output_columns(Chunk& chunk, Size element) {
   in_parts<output_queries>(chunk.queries, [&](int first, int count) {
     switch (count) {
       case 1:
-        return output_queries_of<Kv, 1, vectors>(chunk, first, columns);
+        return output_queries_of<Kv, 1, vectors>(chunk, first, element);
       case 2:
-        return output_queries_of<Kv, 2, vectors>(chunk, first, columns);
+        return output_queries_of<Kv, 2, vectors>(chunk, first, element);
       case 3:
-        return output_queries_of<Kv, 3, vectors>(chunk, first, columns);
+        return output_queries_of<Kv, 3, vectors>(chunk, first, element);
       default:
         break;
     }
     if constexpr (output_queries > 3) {
       switch (count) {
         case 4:
-          return output_queries_of<Kv, 4, vectors>(chunk, first, columns);
+          return output_queries_of<Kv, 4, vectors>(chunk, first, element);
         case 5:
-          return output_queries_of<Kv, 5, vectors>(chunk, first, columns);
+          return output_queries_of<Kv, 5, vectors>(chunk, first, element);
         default:
-          return output_queries_of<Kv, 6, vectors>(chunk, first, columns);
+          return output_queries_of<Kv, 6, vectors>(chunk, first, element);
       }
     }
   });
@@ -204,20 +184,12 @@ void output_columns(Chunk& chunk, const Columns<vectors>& columns) {
 /// from its first position on it computes the shared elements anew, with equal bits.
 template <class Kv>
 void output_floating(Chunk& chunk) {
-  const auto columns = [&]<int vectors>(Size first, Columns<vectors> at) {
-    at.stride = 2 * chunk.width;
-    for (int v = 0; v < vectors; ++v) {
-      at.elements[v] = first + 16 * v;
-      at.bytes[v] = 2 * at.elements[v];
-    }
-    output_columns<Kv, vectors>(chunk, at);
-  };
-  Size first = 0;
-  for (; first + 16 * output_vectors <= chunk.width; first += 16 * output_vectors) {
-    columns(first, Columns<output_vectors>{});
+  Size element = 0;
+  for (; element + 16 * output_vectors <= chunk.width; element += 16 * output_vectors) {
+    output_columns<Kv, output_vectors>(chunk, element);
   }
-  for (; first + 16 <= chunk.width; first += 16) columns(first, Columns<1>{});
-  if (first < chunk.width) columns(chunk.width - 16, Columns<1>{});
+  for (; element + 16 <= chunk.width; element += 16) output_columns<Kv, 1>(chunk, element);
+  if (element < chunk.width) output_columns<Kv, 1>(chunk, chunk.width - 16);
 }
 
 }  // namespace headrace::kernels::HEADRACE_ISA

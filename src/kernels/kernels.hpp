@@ -114,7 +114,8 @@ inline constexpr std::int64_t attention_tile_rows = 16;
 ///               K [64 / 16] panels of the Layout of q8_0, positions being its outputs: [E / 32] of 8 lines of 64 codes
 ///               + 128 (byte 4 o + i of line j being position o and element 4 j + i) and 16 scales; a multiple of 64
 ///               bytes each.
-///               V [E / 32] of codes [64][32] and scales [64], and as many bytes as K.
+///               V [E / 32] of codes + 128, [2][64 / 4][16][4] (element / 16, position / 4, element % 16, position % 4:
+///               lines as those of K, the elements being the outputs), and scales [64]; as many bytes as K.
 enum class KvEncoding : std::uint8_t { f16, bf16, q8_0 };
 std::string_view kv_encoding_name(KvEncoding encoding) noexcept;
 /// Elements of a block of q8_0.

@@ -1,12 +1,10 @@
 // Kernels that work row by row: encoding of activations, gather, rms_norm, rope, the append to KV pages.
 // Limit of all: memory bytes read and written.
+#include "kernels/a16.hpp"
 #include "kernels/grouped.hpp"
 
 namespace headrace::kernels::HEADRACE_ISA {
 namespace {
-
-/// Below this an encode's 32512 / amax would overflow; such a block counts as zeros.
-constexpr float smallest_amax = 0x1p-112f;
 
 inline float lane_of(Vec v, Size lane) {
   alignas(64) float values[16];
@@ -81,16 +79,6 @@ struct Gather {
   }
 };
 
-/// 16 codes as digits at p and p + 32; returns their sum.
-inline std::int32_t encode_half(Vec x, Vec inverse, std::byte* p) {
-  const Vec magic = set1(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer, ties to even
-  const Int code = sub(bits(add(mul(x, inverse), magic)), bits(magic));
-  const Int high = shift_right_8(add(code, set1_int(a16_base / 2)));
-  store_i8(p, high);
-  store_i8(p + 32, sub(code, times_256(high)));
-  return reduce_sum(code);
-}
-
 }  // namespace
 
 void encode_a16(const float* in, Size in_stride, std::byte* out, Size out_stride, Size inputs, Size rows) noexcept {
@@ -106,25 +94,14 @@ void encode_a16_blocks(const float* in, Size in_stride, std::byte* out, Size out
     for (Size b = first; b < last; ++b) {
       const Vec low = load(x + 32 * b);
       const Vec high = load(x + 32 * b + 16);
-      // As integers, magnitudes order like numbers, with infinity and then NaN above all.
-      const std::int32_t largest = reduce_max(max_int(absolute_bits(low), absolute_bits(high)));
-      float amax = 0;
-      memcpy(&amax, &largest, 4);
-      float scale = 0;
-      float inverse = 0;
-      if (largest >= 0x7f800000) {
-        scale = __builtin_nanf("");  // a block with NaN or infinity: its readers give NaN
-      } else if (amax >= smallest_amax) {
-        scale = amax / static_cast<float>(a16_largest_code);
-        inverse = static_cast<float>(a16_largest_code) / amax;
-      }
+      const auto [scale, inverse] = a16_scale(reduce_max(max_int(absolute_bits(low), absolute_bits(high))));
       std::int32_t half_sums[2] = {};
       std::byte* digits = y + 64 * b;
       if (inverse == 0) {
         memset(digits, 0, 64);
       } else {
-        half_sums[0] = encode_half(low, set1(inverse), digits);
-        half_sums[1] = encode_half(high, set1(inverse), digits + 16);
+        half_sums[0] = reduce_sum(encode_digits(low, set1(inverse), digits));
+        half_sums[1] = reduce_sum(encode_digits(high, set1(inverse), digits + 16));
       }
       const std::int32_t sum = half_sums[0] + half_sums[1];
       const float scaled_sum = static_cast<float>(sum) * scale;

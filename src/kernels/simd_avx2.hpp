@@ -81,6 +81,7 @@ inline Vec load_bf16_odd(const std::byte* p) {
 inline Int set1_int(std::int32_t x) { return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; }
 inline Int bits(Vec v) { return {_mm256_castps_si256(v.low), _mm256_castps_si256(v.high)}; }
 inline Vec from_bits(Int v) { return {_mm256_castsi256_ps(v.low), _mm256_castsi256_ps(v.high)}; }
+inline Int round_to_int(Vec v) { return {_mm256_cvtps_epi32(v.low), _mm256_cvtps_epi32(v.high)}; }
 inline Vec to_float(Int v) { return {_mm256_cvtepi32_ps(v.low), _mm256_cvtepi32_ps(v.high)}; }
 inline Int add(Int a, Int b) { return {_mm256_add_epi32(a.low, b.low), _mm256_add_epi32(a.high, b.high)}; }
 inline Int sub(Int a, Int b) { return {_mm256_sub_epi32(a.low, b.low), _mm256_sub_epi32(a.high, b.high)}; }
@@ -114,8 +115,14 @@ inline Int load_i8(const std::byte* p) {
   return {_mm256_cvtepi8_epi32(codes), _mm256_cvtepi8_epi32(_mm_srli_si128(codes, 8))};
 }
 inline void store_i8(std::byte* p, Int v) {
-  const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(v.low, v.high), 0xd8);
-  const __m128i codes = _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+  const char no = -1;
+  const __m256i first = _mm256_setr_epi8(0, 4, 8, 12, no, no, no, no, no, no, no, no, no, no, no, no,  //
+                                         0, 4, 8, 12, no, no, no, no, no, no, no, no, no, no, no, no);
+  const __m256i second = _mm256_setr_epi8(no, no, no, no, 0, 4, 8, 12, no, no, no, no, no, no, no, no,  //
+                                          no, no, no, no, 0, 4, 8, 12, no, no, no, no, no, no, no, no);
+  const __m256i both = _mm256_or_si256(_mm256_shuffle_epi8(v.low, first), _mm256_shuffle_epi8(v.high, second));
+  const __m256i in_order = _mm256_permutevar8x32_epi32(both, _mm256_setr_epi32(0, 4, 1, 5, 0, 4, 1, 5));
+  const __m128i codes = _mm256_castsi256_si128(in_order);
   memcpy(p, &codes, 16);
 }
 

@@ -51,6 +51,7 @@ inline Vec load_bf16_odd(const std::byte* p) {
 inline Int set1_int(std::int32_t x) { return {_mm512_set1_epi32(x)}; }
 inline Int bits(Vec v) { return {_mm512_castps_si512(v)}; }
 inline Vec from_bits(Int a) { return _mm512_castsi512_ps(a.v); }
+inline Int round_to_int(Vec v) { return {_mm512_cvtps_epi32(v)}; }
 inline Vec to_float(Int a) { return _mm512_cvtepi32_ps(a.v); }
 inline Int add(Int a, Int b) { return {_mm512_add_epi32(a.v, b.v)}; }
 inline Int sub(Int a, Int b) { return {_mm512_sub_epi32(a.v, b.v)}; }

@@ -109,6 +109,10 @@ inline Vec load_bf16_odd(const std::byte* p) {
 inline Int set1_int(std::int32_t x) { HEADRACE_INT_LANES(x); }
 inline Int bits(Vec v) { HEADRACE_INT_LANES(__builtin_bit_cast(std::int32_t, v.lane[l])); }
 inline Vec from_bits(Int v) { HEADRACE_LANES(__builtin_bit_cast(float, v.lane[l])); }
+/// The nearest integers, ties to even. Magnitudes are below 2^22: adding 1.5 * 2^23 rounds there.
+inline Int round_to_int(Vec v) {
+  HEADRACE_INT_LANES(__builtin_bit_cast(std::int32_t, v.lane[l] + 12582912.0f) - 0x4b400000);
+}
 inline Vec to_float(Int v) { HEADRACE_LANES(static_cast<float>(v.lane[l])); }
 inline std::uint32_t wrap(std::int32_t x) { return static_cast<std::uint32_t>(x); }
 inline Int add(Int a, Int b) { HEADRACE_INT_LANES(static_cast<std::int32_t>(wrap(a.lane[l]) + wrap(b.lane[l]))); }
@@ -129,12 +133,12 @@ inline std::int32_t reduce_sum(Int v) {
   for (int l = 0; l < 16; ++l) sum += v.lane[l];
   return sum;
 }
-/// The lanes, each in [-128, 127], as 16 bytes.
 inline Int load_i8(const std::byte* p) {
   std::int8_t code[16];
   memcpy(code, p, 16);
   HEADRACE_INT_LANES(code[l]);
 }
+/// The lowest byte of each lane.
 inline void store_i8(std::byte* p, Int v) {
   for (int l = 0; l < 16; ++l) p[l] = static_cast<std::byte>(v.lane[l] & 0xff);
 }

@@ -23,8 +23,9 @@ struct Problem {
   KvEncoding encoding = KvEncoding::f16;
 };
 
-/// What State holds of a row of E, computed apart from the kernels.
-std::vector<float> held(KvEncoding encoding, const float* row, std::int64_t width) {
+/// What State holds of a row of E, computed apart from the kernels, and the scales of q8_0 of its elements.
+std::vector<float> held(KvEncoding encoding, const float* row, std::int64_t width, std::vector<float>* scales) {
+  if (scales != nullptr) scales->assign(static_cast<std::size_t>(width), 0);
   std::vector<float> values(row, row + width);
   for (float& x : values) {
     if (encoding == KvEncoding::f16) x = f16_to_f32(f32_to_f16(x));
@@ -35,6 +36,7 @@ std::vector<float> held(KvEncoding encoding, const float* row, std::int64_t widt
     for (std::int64_t e = first; e < first + 32; ++e) largest = std::max(largest, std::abs(row[e]));
     const float scale = f16_to_f32(f32_to_f16(largest / 127));
     for (std::int64_t e = first; e < first + 32; ++e) {
+      if (scales != nullptr) (*scales)[static_cast<std::size_t>(e)] = scale;
       values[static_cast<std::size_t>(e)] = scale == 0 ? 0 : std::nearbyint(row[e] / scale) * scale;
     }
   }
@@ -232,14 +234,18 @@ TEST(Attention, PortableIsCloseToDouble) {
   for_each_problem([&](const Problem& p) {
     std::vector<std::vector<float>> all_k;
     std::vector<std::vector<float>> all_v;
+    std::vector<std::vector<float>> all_v_scales;
     for (std::size_t s = 0; s < p.k.size(); ++s) {
       all_k.emplace_back();
       all_v.emplace_back();
+      all_v_scales.emplace_back();
       for (std::size_t row = 0; row < p.k[s].size(); row += static_cast<std::size_t>(p.width)) {
-        const auto k = held(p.encoding, p.k[s].data() + row, p.width);
-        const auto v = held(p.encoding, p.v[s].data() + row, p.width);
+        const auto k = held(p.encoding, p.k[s].data() + row, p.width, nullptr);
+        std::vector<float> v_scales;
+        const auto v = held(p.encoding, p.v[s].data() + row, p.width, &v_scales);
         all_k.back().insert(all_k.back().end(), k.begin(), k.end());
         all_v.back().insert(all_v.back().end(), v.begin(), v.end());
+        all_v_scales.back().insert(all_v_scales.back().end(), v_scales.begin(), v_scales.end());
       }
     }
     const auto out = whole(kernel_table(Isa::portable), p);
@@ -284,15 +290,27 @@ TEST(Attention, PortableIsCloseToDouble) {
         for (std::int64_t e = 0; e < p.width; ++e) {
           double exact = 0;
           double v_magnitude = 0;
+          double v_codes = 0;  // what is lost of the weights in their codes, which have one scale a span
+          double span_codes = 0;
+          double largest_weight = 0;
           for (std::size_t t = 0; t < scores.size(); ++t) {
             const std::int64_t position = first + static_cast<std::int64_t>(t);
-            const auto v = static_cast<double>(
-                all_v[s][static_cast<std::size_t>((position * p.kv_heads + kv_head) * p.width + e)]);
-            exact += scores[t] / total * v;
-            v_magnitude += scores[t] / total * std::abs(v);
+            const auto place = static_cast<std::size_t>((position * p.kv_heads + kv_head) * p.width + e);
+            const auto v = static_cast<double>(all_v[s][place]);
+            const double weight = scores[t] / total;
+            exact += weight * v;
+            v_magnitude += weight * std::abs(v);
+            const auto v_scale = static_cast<double>(all_v_scales[s][place]);
+            if (v_scale != 0) span_codes += std::abs(v) / v_scale;
+            largest_weight = std::max(largest_weight, weight * v_scale);
+            if (position % attention_span == attention_span - 1 || t + 1 == scores.size()) {
+              v_codes += largest_weight / 65024 * span_codes;
+              span_codes = largest_weight = 0;
+            }
           }
           const auto at = static_cast<std::size_t>((static_cast<std::int64_t>(row) * p.heads + head) * p.width + e);
-          ASSERT_NEAR(static_cast<double>(out[at]), exact, 2 * (relative + (n + 8) * epsilon) * v_magnitude)
+          ASSERT_NEAR(static_cast<double>(out[at]), exact,
+                      2 * (relative + (n + 8) * epsilon) * v_magnitude + 1.01 * v_codes)
               << "row " << row << " head " << head << " e " << e;
         }
       }

@@ -130,7 +130,6 @@ class PagedStates {
   struct Q8Place {
     std::byte* code;
     std::byte* scale;
-    int flip;  ///< what the code's bits are flipped with
   };
   [[nodiscard]] Q8Place q8_place(const ir::Type& type, std::int64_t offset, std::size_t sequence, std::int64_t position,
                                  std::int64_t element) const {
@@ -144,10 +143,10 @@ class PagedStates {
     std::byte* head = page + k * 4 * panel_bytes;
     if (type.order == "columns16") {
       std::byte* group = head + slot / 16 * panel_bytes + block * 16 * 34;
-      return {group + e / 4 * 64 + slot % 16 * 4 + e % 4, group + 512 + slot % 16 * 2, 0x80};
+      return {group + e / 4 * 64 + slot % 16 * 4 + e % 4, group + 512 + slot % 16 * 2};
     }
     std::byte* values = head + block * 64 * 34;
-    return {values + slot * 32 + e, values + 64 * 32 + slot * 2, 0};
+    return {values + e / 16 * 1024 + slot / 4 * 64 + e % 16 * 4 + slot % 4, values + 64 * 32 + slot * 2};
   }
 
   /// One block, whose values are codes times a power of two.
@@ -162,7 +161,7 @@ class PagedStates {
       const Q8Place place = q8_place(type, offset, sequence, first / row, first % row + i);
       const auto code = static_cast<int>(values[i] / scale);
       if (code * scale != values[i]) ADD_FAILURE() << "no code for " << values[i] << " at scale " << scale;
-      *place.code = static_cast<std::byte>(code ^ place.flip);
+      *place.code = static_cast<std::byte>(code + 128);
       store_value(ir::ElementType::f16, scale, place.scale);
     }
   }
@@ -170,8 +169,7 @@ class PagedStates {
   [[nodiscard]] double get_q8(const ir::Type& type, std::int64_t offset, std::size_t sequence, std::int64_t position,
                               std::int64_t element) const {
     const Q8Place place = q8_place(type, offset, sequence, position, element);
-    const auto code = static_cast<std::int8_t>(static_cast<int>(*place.code) ^ place.flip);
-    return code * load_value(ir::ElementType::f16, place.scale);
+    return (static_cast<int>(*place.code) - 128) * load_value(ir::ElementType::f16, place.scale);
   }
 
   [[nodiscard]] std::byte* place(const ir::Type& type, std::int64_t offset, std::size_t sequence, std::int64_t position,
